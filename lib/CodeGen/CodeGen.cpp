@@ -76,17 +76,20 @@ llvm::Expected<Math> linattn::detail::getDefaultMath() {
 
 llvm::Expected<MatrixUnit> linattn::detail::getDefaultMatrixUnit() {
   const char *name = std::getenv("LINATTN_MATRIX_UNIT");
-  llvm::StringRef text = name ? name : "none";
+  llvm::StringRef text = name ? name : "auto";
+  if (text == "auto" || text.empty())
+    return getVectorTarget().amx && linattn_request_amx() ? MatrixUnit::AMX
+                                                          : MatrixUnit::None;
   if (text == "amx")
     return MatrixUnit::AMX;
   if (text == "dot")
     return MatrixUnit::Dot;
   if (text == "emulated")
     return MatrixUnit::EmulatedAMX;
-  if (text == "none" || text.empty())
+  if (text == "none")
     return MatrixUnit::None;
   return llvm::createStringError(
-      "expected LINATTN_MATRIX_UNIT to be none, amx, dot or emulated, but "
+      "expected LINATTN_MATRIX_UNIT to be auto, none, amx, dot or emulated, but "
       "got " +
       text);
 }

@@ -83,21 +83,25 @@ StringRef mlir::linattn::whyNoMatrixUnit(const Recurrence &r,
                                          bool fastProducts) {
   if (!getElementTypeOrSelf(r.state.state).isF32())
     return "its state is not f32";
+  auto shapeOf = [](Value x) { return cast<ShapedType>(x.getType()); };
+  constexpr int64_t fewTokens = 32, fewFeatures = 128;
+  if (int64_t tokens = shapeOf(r.key ? r.key : r.query).getDimSize(2);
+      !ShapedType::isDynamic(tokens) && tokens < fewTokens)
+    return "it has less than 32 tokens, which is no gain in tiles";
+  bool hasFewFeatures = shapeOf(r.state.state).getDimSize(2) < fewFeatures;
   // Their scores run in vectors, with decays of each term.
-  constexpr int64_t leastFeatures = 128;
-  if (r.decay && cast<ShapedType>(r.decay.getType()).getRank() == 4 &&
-      cast<ShapedType>(r.state.state.getType()).getDimSize(2) < leastFeatures)
+  if (r.decay && shapeOf(r.decay).getRank() == 4 && hasFewFeatures)
     return "a decay of each channel with less than 128 of them loses by a "
            "matrix unit";
-  if (fastProducts)
-    return {};
   for (Value tokens : {r.query, r.key, r.value}) {
-    if (!tokens)
+    if (!tokens || getElementTypeOrSelf(tokens).isBF16())
       continue;
-    if (Type type = getElementTypeOrSelf(tokens);
-        !type.isBF16() && !type.isF16())
+    if (!getElementTypeOrSelf(tokens).isF16() && !fastProducts)
       return "its tokens have more than 16 bits, for which a matrix unit of "
              "bf16 takes six products in place of one";
+    if (hasFewFeatures)
+      return "tokens that take two summands, with less than 128 features, lose "
+             "by a matrix unit";
   }
   return {};
 }

@@ -19,10 +19,10 @@ func.func @backwards(%q: tensor<1x2x?x32xbf16>, %k: tensor<1x2x?x32xbf16>, %v: t
 }
 
 // A decay per head, tokens of f16.
-func.func @retention(%q: tensor<1x2x?x64xf16>, %k: tensor<1x2x?x64xf16>, %v: tensor<1x2x?x32xf16>, %g: tensor<2xf32>, %o: tensor<1x2x?x32xf16>, %s: tensor<1x2x64x32xf32>) -> (tensor<1x2x?x32xf16>, tensor<1x2x64x32xf32>) {
+func.func @retention(%q: tensor<1x2x?x128xf16>, %k: tensor<1x2x?x128xf16>, %v: tensor<1x2x?x32xf16>, %g: tensor<2xf32>, %o: tensor<1x2x?x32xf16>, %s: tensor<1x2x128x32xf32>) -> (tensor<1x2x?x32xf16>, tensor<1x2x128x32xf32>) {
   %r:2 = linattn.scan %q, %k, %v decay(%g) into(%o) init(%s)
-    : (tensor<1x2x?x64xf16>, tensor<1x2x?x64xf16>, tensor<1x2x?x32xf16>, tensor<2xf32>, tensor<1x2x?x32xf16>, tensor<1x2x64x32xf32>) -> (tensor<1x2x?x32xf16>, tensor<1x2x64x32xf32>)
-  return %r#0, %r#1 : tensor<1x2x?x32xf16>, tensor<1x2x64x32xf32>
+    : (tensor<1x2x?x128xf16>, tensor<1x2x?x128xf16>, tensor<1x2x?x32xf16>, tensor<2xf32>, tensor<1x2x?x32xf16>, tensor<1x2x128x32xf32>) -> (tensor<1x2x?x32xf16>, tensor<1x2x128x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x?x32xf16>, tensor<1x2x128x32xf32>
 }
 
 // A decay per token, read before the own write.
@@ -40,10 +40,10 @@ func.func @gated_delta(%q: tensor<1x2x48x64xbf16>, %k: tensor<1x2x48x64xbf16>, %
 }
 
 // A decay per channel, whose scores are vectors.
-func.func @channels(%q: tensor<1x2x80x32xbf16>, %k: tensor<1x2x80x32xbf16>, %v: tensor<1x2x80x32xbf16>, %g: tensor<1x2x80x32xf32>, %o: tensor<1x2x80x32xbf16>, %s: tensor<1x2x32x32xf32>) -> (tensor<1x2x80x32xbf16>, tensor<1x2x32x32xf32>) {
+func.func @channels(%q: tensor<1x2x80x128xbf16>, %k: tensor<1x2x80x128xbf16>, %v: tensor<1x2x80x32xbf16>, %g: tensor<1x2x80x128xf32>, %o: tensor<1x2x80x32xbf16>, %s: tensor<1x2x128x32xf32>) -> (tensor<1x2x80x32xbf16>, tensor<1x2x128x32xf32>) {
   %r:2 = linattn.scan %q, %k, %v decay(%g) into(%o) init(%s)
-    : (tensor<1x2x80x32xbf16>, tensor<1x2x80x32xbf16>, tensor<1x2x80x32xbf16>, tensor<1x2x80x32xf32>, tensor<1x2x80x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x80x32xbf16>, tensor<1x2x32x32xf32>)
-  return %r#0, %r#1 : tensor<1x2x80x32xbf16>, tensor<1x2x32x32xf32>
+    : (tensor<1x2x80x128xbf16>, tensor<1x2x80x128xbf16>, tensor<1x2x80x32xbf16>, tensor<1x2x80x128xf32>, tensor<1x2x80x32xbf16>, tensor<1x2x128x32xf32>) -> (tensor<1x2x80x32xbf16>, tensor<1x2x128x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x80x32xbf16>, tensor<1x2x128x32xf32>
 }
 
 // A transition of its own, and two writes.

@@ -43,7 +43,8 @@ enum class MatrixUnit { None, AMX, Dot, EmulatedAMX };
 struct CompilerOptions {
   Target target = Target::CPU;
   /// For a CPU. By default the unit that LINATTN_MATRIX_UNIT in the environment
-  /// names (none, amx, dot or emulated), or none. A unit counts as none where
+  /// names (auto, none, amx, dot or emulated), or auto: AMX where the machine
+  /// has it and the operating system gives it, else none. A unit counts as none where
   /// the machine lacks it or the operating system refuses it, and Dot unless
   /// `math` is fast.
   std::optional<MatrixUnit> matrixUnit;

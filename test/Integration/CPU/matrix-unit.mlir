@@ -1,20 +1,44 @@
-// RUN: linattn-run %s --matrix-unit=emulated --explain | FileCheck %s
-// RUN: linattn-run %s --matrix-unit=amx --explain | FileCheck %s --check-prefix=AMX
-// RUN: linattn-run %s --matrix-unit=dot --explain | FileCheck %s --check-prefix=STRICT
-// RUN: linattn-run %s --explain | FileCheck %s --check-prefix=NONE
-// RUN: env LINATTN_MATRIX_UNIT=emulated linattn-run %s --explain | FileCheck %s
-// RUN: env LINATTN_MATRIX_UNIT=tiles not linattn-run %s 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: linattn-run %s --entry=f --matrix-unit=emulated --explain | FileCheck %s
+// RUN: linattn-run %s --entry=f --matrix-unit=amx --explain | FileCheck %s --check-prefix=AMX
+// RUN: linattn-run %s --entry=f --matrix-unit=dot --explain | FileCheck %s --check-prefix=STRICT
+// RUN: linattn-run %s --entry=f --matrix-unit=none --explain | FileCheck %s --check-prefix=NONE
+// RUN: linattn-run %s --entry=f --explain | FileCheck %s --check-prefix=AUTO
+// RUN: linattn-run %s --matrix-unit=emulated --entry=few_tokens --explain | FileCheck %s --check-prefix=FEW
+// RUN: linattn-run %s --matrix-unit=emulated --entry=channels --explain | FileCheck %s --check-prefix=CHANNELS
+// RUN: linattn-run %s --matrix-unit=emulated --entry=halves --explain | FileCheck %s --check-prefix=HALVES
+// RUN: env LINATTN_MATRIX_UNIT=emulated linattn-run %s --entry=f --explain | FileCheck %s
+// RUN: env LINATTN_MATRIX_UNIT=tiles not linattn-run %s --entry=f 2>&1 | FileCheck %s --check-prefix=NAME
 
-// A unit is used where it is named, and a kernel says where it is missing.
+// A unit is used where it is named, and AMX where the machine has it. A kernel
+// says where a unit is missing, and where it would lose.
 
 // CHECK: passed: expand-form: becomes a loop over chunks of 64 tokens
 // AMX: {{becomes a loop over chunks of 64 tokens|missed: matrix-unit: products run in vectors: the (CPU has no AMX|operating system)}}
 // STRICT: missed: matrix-unit: products run in vectors: {{the CPU has no AVX-512 BF16|dot products gain only by a single bf16 number}}
 // NONE-NOT: expand-form
 // NONE-NOT: matrix-unit
-// NAME: expected LINATTN_MATRIX_UNIT to be none, amx, dot or emulated, but got tiles
+// AUTO-NOT: missed: matrix-unit
+// FEW: stays a scan: it has less than 32 tokens, which is no gain in tiles
+// CHANNELS: stays a scan: a decay of each channel with less than 128 of them loses by a matrix unit
+// HALVES: stays a scan: tokens that take two summands, with less than 128 features, lose by a matrix unit
+// NAME: expected LINATTN_MATRIX_UNIT to be auto, none, amx, dot or emulated, but got tiles
 
 func.func @f(%q: tensor<1x2x64x16xbf16>, %s: tensor<1x2x16x16xf32>) -> (tensor<1x2x64x16xbf16>, tensor<1x2x16x16xf32>) {
   %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x64x16xbf16>, tensor<1x2x64x16xbf16>, tensor<1x2x64x16xbf16>, tensor<1x2x64x16xbf16>, tensor<1x2x16x16xf32>) -> (tensor<1x2x64x16xbf16>, tensor<1x2x16x16xf32>)
   return %r#0, %r#1 : tensor<1x2x64x16xbf16>, tensor<1x2x16x16xf32>
+}
+
+func.func @few_tokens(%q: tensor<1x2x16x16xbf16>, %s: tensor<1x2x16x16xf32>) -> tensor<1x2x16x16xbf16> {
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x16x16xbf16>, tensor<1x2x16x16xbf16>, tensor<1x2x16x16xbf16>, tensor<1x2x16x16xbf16>, tensor<1x2x16x16xf32>) -> (tensor<1x2x16x16xbf16>, tensor<1x2x16x16xf32>)
+  return %r#0 : tensor<1x2x16x16xbf16>
+}
+
+func.func @channels(%q: tensor<1x2x64x16xbf16>, %g: tensor<1x2x64x16xf32>, %s: tensor<1x2x16x16xf32>) -> tensor<1x2x64x16xbf16> {
+  %r:2 = linattn.scan %q, %q, %q decay(%g) into(%q) init(%s) : (tensor<1x2x64x16xbf16>, tensor<1x2x64x16xbf16>, tensor<1x2x64x16xbf16>, tensor<1x2x64x16xf32>, tensor<1x2x64x16xbf16>, tensor<1x2x16x16xf32>) -> (tensor<1x2x64x16xbf16>, tensor<1x2x16x16xf32>)
+  return %r#0 : tensor<1x2x64x16xbf16>
+}
+
+func.func @halves(%q: tensor<1x2x64x16xf16>, %s: tensor<1x2x16x16xf32>) -> tensor<1x2x64x16xf16> {
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x64x16xf16>, tensor<1x2x64x16xf16>, tensor<1x2x64x16xf16>, tensor<1x2x64x16xf16>, tensor<1x2x16x16xf32>) -> (tensor<1x2x64x16xf16>, tensor<1x2x16x16xf32>)
+  return %r#0 : tensor<1x2x64x16xf16>
 }
