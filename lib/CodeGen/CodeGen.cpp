@@ -76,8 +76,8 @@ llvm::Expected<Math> linattn::detail::getDefaultMath() {
 
 llvm::Expected<MatrixUnit> linattn::detail::getDefaultMatrixUnit() {
   const char *name = std::getenv("LINATTN_MATRIX_UNIT");
-  llvm::StringRef text = name ? name : "auto";
-  if (text == "auto" || text.empty())
+  llvm::StringRef text = name ? name : "none";
+  if (text == "auto")
     return getVectorTarget().amx && linattn_request_amx() ? MatrixUnit::AMX
                                                           : MatrixUnit::None;
   if (text == "amx")
@@ -86,12 +86,12 @@ llvm::Expected<MatrixUnit> linattn::detail::getDefaultMatrixUnit() {
     return MatrixUnit::Dot;
   if (text == "emulated")
     return MatrixUnit::EmulatedAMX;
-  if (text == "none")
+  if (text == "none" || text.empty())
     return MatrixUnit::None;
-  return llvm::createStringError(
-      "expected LINATTN_MATRIX_UNIT to be auto, none, amx, dot or emulated, but "
-      "got " +
-      text);
+  return llvm::createStringError("expected LINATTN_MATRIX_UNIT to be auto, "
+                                 "none, amx, dot or emulated, but "
+                                 "got " +
+                                 text);
 }
 
 /// Why this machine has no products of a unit, as a sentence; empty if it has.

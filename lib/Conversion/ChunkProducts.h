@@ -115,6 +115,9 @@ private:
                            Value &probe);
   SmallVector<Value> splitNeighbours(Value low, Value high, int64_t summands,
                                      Value &probe);
+  using TwoLines = std::pair<SmallVector<Value>, SmallVector<Value>>;
+  TwoLines splitWords(const TwoVectors &words, const TwoVectors &factors,
+                      int64_t summands, Value &probe);
   Value startProbe();
   void enlarge(Value &probe, Value pairs);
   Value finishProbe(Value probe);

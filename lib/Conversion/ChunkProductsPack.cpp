@@ -393,88 +393,89 @@ PackedTiles ChunkProducts::packTokenKeyColumns(Value tokens) {
   return tiles;
 }
 
+/// Words of two features of the tokens of two tiles as the lines of both
+/// features, times a factor for each token, if given.
+ChunkProducts::TwoLines ChunkProducts::splitWords(const TwoVectors &words,
+                                                  const TwoVectors &factors,
+                                                  int64_t summands,
+                                                  Value &probe) {
+  auto wide = VectorType::get(lines, v.b.getI32Type());
+  auto upper = [&](Value x) -> Value {
+    return arith::AndIOp::create(v.b, v.loc, x, splatOf(v, wide, 0xffff0000));
+  };
+  auto raised = [&](Value x) -> Value {
+    return arith::ShLIOp::create(v.b, v.loc, x, splatOf(v, wide, 16));
+  };
+  auto dropped = [&](Value x) -> Value {
+    return arith::ShRUIOp::create(v.b, v.loc, x, splatOf(v, wide, 16));
+  };
+  auto merged = [&](Value x, Value y) -> SmallVector<Value> {
+    auto pairs = VectorType::get(step, v.b.getBF16Type());
+    Value both = arith::OrIOp::create(v.b, v.loc, x, y);
+    return {vector::BitCastOp::create(v.b, v.loc, pairs, both)};
+  };
+  auto [x, y] = words;
+  if (!factors.first)
+    return {merged(dropped(raised(x)), raised(y)),
+            merged(dropped(x), upper(y))};
+  auto number = [&](Value bits, Value factor) {
+    auto type = v.vectorType(lines);
+    return v.mulf(arith::BitcastOp::create(v.b, v.loc, type, bits), factor);
+  };
+  auto even = split(number(raised(x), factors.first),
+                    number(raised(y), factors.second), summands, probe);
+  auto odd = split(number(upper(x), factors.first),
+                   number(upper(y), factors.second), summands, probe);
+  return {even, odd};
+}
+
 PackedTiles ChunkProducts::packTokenKeyRows(const PackedTiles &columns,
                                             int64_t features, Value factors,
                                             Value row, int64_t summands) {
   int64_t blocks = sizeOf(columns.memory, 1);
   PackedTiles tiles = allocate(features, blocks * lines, summands);
   auto wide = VectorType::get(lines, v.b.getI32Type());
-  auto pairs = VectorType::get(step, v.b.getBF16Type());
-  auto constant = [&](int64_t value) { return splatOf(v, wide, value); };
-  auto lower = [&](Value x) -> Value {
-    return arith::AndIOp::create(v.b, v.loc, x, constant(0xffff));
-  };
-  auto upper = [&](Value x) -> Value {
-    return arith::AndIOp::create(v.b, v.loc, x, constant(0xffff0000));
-  };
-  auto raised = [&](Value x) -> Value {
-    return arith::ShLIOp::create(v.b, v.loc, x, constant(16));
-  };
-  auto dropped = [&](Value x) -> Value {
-    return arith::ShRUIOp::create(v.b, v.loc, x, constant(16));
-  };
-  auto merged = [&](Value x, Value y) -> Value {
-    return vector::BitCastOp::create(v.b, v.loc, pairs,
-                                     arith::OrIOp::create(v.b, v.loc, x, y));
-  };
-  auto load = [&](Value block, Value k, Value m) -> Value {
-    Value x =
-        vector::LoadOp::create(v.b, v.loc, pairs, columns.memory,
-                               ValueRange{v.index(0), block, k, m, v.index(0)});
+  auto load = [&](int64_t block, Value k, Value m) -> Value {
+    auto pairs = VectorType::get(step, v.b.getBF16Type());
+    Value x = vector::LoadOp::create(
+        v.b, v.loc, pairs, columns.memory,
+        ValueRange{v.index(0), v.index(block), k, m, v.index(0)});
     return vector::BitCastOp::create(v.b, v.loc, wide, x);
   };
-  auto number = [&](Value bits, Value factor) {
-    return v.mulf(
-        arith::BitcastOp::create(v.b, v.loc, v.vectorType(lines), bits),
-        factor);
+  auto factorAt = [&](int64_t block) {
+    return v.loadVector(factors, {row, v.index(block * lines)}, lines);
   };
   Value probe = startProbe();
   for (int64_t n = 0; n < int64_t(llvm::divideCeil(blocks, 2)); ++n) {
     bool isHalf = 2 * n + 1 == blocks;
-    auto factorAt = [&](int64_t block) {
-      return v.loadVector(factors, {row, v.index(block * lines)}, lines);
-    };
-    Value first, second;
-    if (factors) {
-      first = factorAt(2 * n);
-      second = isHalf ? v.zeros(lines) : factorAt(2 * n + 1);
-    }
-    // Lines 2m and 2m + 1 of a row of tiles.
-    auto storeTwo = [&](Value k, Value m, Value x, Value y, Value probe) {
+    TwoVectors own;
+    if (factors)
+      own = {factorAt(2 * n), isHalf ? v.zeros(lines) : factorAt(2 * n + 1)};
+    auto packWords = [&](Value k, Value m, Value probe) {
+      TwoVectors words{load(2 * n, k, m),
+                       isHalf ? splatOf(v, wide, 0) : load(2 * n + 1, k, m)};
+      auto [even, odd] = splitWords(words, own, summands, probe);
       Value d = v.add(v.mul(k, v.index(step)), v.mul(m, v.index(2)));
-      SmallVector<Value> even, odd;
-      if (factors) {
-        even = split(number(raised(x), first), number(raised(y), second),
-                     summands, probe);
-        odd = split(number(upper(x), first), number(upper(y), second), summands,
-                    probe);
-      } else {
-        even = {merged(lower(x), raised(y))};
-        odd = {merged(dropped(x), upper(y))};
-      }
-      for (auto [s, two] : llvm::enumerate(llvm::zip_equal(even, odd))) {
-        auto [a, b] = two;
-        Value tile = v.div(d, v.index(lines));
-        Value line = v.sub(d, v.mul(tile, v.index(lines)));
-        storePairs(a, tiles, s, {tile, v.index(n), line});
-        storePairs(b, tiles, s, {tile, v.index(n), v.add(line, v.index(1))});
-      }
+      Value tile = v.div(d, v.index(lines)), line = v.rem(d, v.index(lines));
+      Value next = v.add(line, v.index(1));
+      for (auto [s, pairs] : llvm::enumerate(even))
+        storePairs(pairs, tiles, s, {tile, v.index(n), line});
+      for (auto [s, pairs] : llvm::enumerate(odd))
+        storePairs(pairs, tiles, s, {tile, v.index(n), next});
       return probe;
     };
-    auto storeStep = [&](Value k, int64_t pairCount, Value probe) {
-      return v.reduce(v.index(pairCount), probe, [&](Value m, Value probe) {
-        Value x = load(v.index(2 * n), k, m);
-        Value y = isHalf ? constant(0) : load(v.index(2 * n + 1), k, m);
-        return storeTwo(k, m, x, y, probe);
+    auto packStep = [&](Value k, int64_t pairs, Value probe) {
+      return v.reduce(v.index(pairs), probe, [&](Value m, Value probe) {
+        return packWords(k, m, probe);
       });
     };
     int64_t whole = features / step;
     if (whole)
       probe = v.reduce(v.index(whole), probe, [&](Value k, Value probe) {
-        return storeStep(k, lines, probe);
+        return packStep(k, lines, probe);
       });
     if (features % step)
-      probe = storeStep(v.index(whole), lines / 2, probe);
+      probe = packStep(v.index(whole), lines / 2, probe);
   }
   if (factors)
     tiles.isFinite = finishProbe(probe);

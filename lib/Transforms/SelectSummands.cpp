@@ -96,7 +96,14 @@ private:
             << ("stays a product of vectors: " + why).str();
         return;
       }
-    int64_t others = fastProducts && !hasWideTokens(op) ? 1 : 2;
+    bool isWide = hasWideTokens(op);
+    if (isWide && !fastProducts) {
+      remark::missed(op.getLoc(), remarkNamed("select-summands"))
+          << "stays a product of vectors: tokens of its chunk have more than "
+             "16 bits";
+      return;
+    }
+    int64_t others = fastProducts && !isWide ? 1 : 2;
     op.setSummands(llvm::map_to_vector(matrices, [&](Value matrix) -> int64_t {
       Origin origin = originOf(matrix);
       bool isExact = origin.type && origin.type.isBF16() && origin.isExact;

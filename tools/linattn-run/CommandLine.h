@@ -81,7 +81,7 @@ struct CommandLine : CompileFlags {
   llvm::cl::opt<MatrixUnit> matrixUnit{
       "matrix-unit",
       llvm::cl::desc("Unit that multiplies matrices of 16-bit tokens (default: "
-                     "LINATTN_MATRIX_UNIT, else AMX where there is one)"),
+                     "LINATTN_MATRIX_UNIT, else none)"),
       llvm::cl::values(
           clEnumValN(MatrixUnit::None, "none", "vectors"),
           clEnumValN(MatrixUnit::AMX, "amx",

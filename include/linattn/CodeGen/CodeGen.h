@@ -48,8 +48,7 @@ const std::string &getTargetFeatures();
 /// The arithmetic that LINATTN_MATH names, strict by default.
 llvm::Expected<Math> getDefaultMath();
 
-/// The matrix unit that LINATTN_MATRIX_UNIT names, by default AMX where this
-/// process may use it.
+/// The matrix unit that LINATTN_MATRIX_UNIT names, none by default.
 llvm::Expected<MatrixUnit> getDefaultMatrixUnit();
 
 /// The matrix unit to generate code for: that of the options if this machine

@@ -43,10 +43,10 @@ enum class MatrixUnit { None, AMX, Dot, EmulatedAMX };
 struct CompilerOptions {
   Target target = Target::CPU;
   /// For a CPU. By default the unit that LINATTN_MATRIX_UNIT in the environment
-  /// names (auto, none, amx, dot or emulated), or auto: AMX where the machine
-  /// has it and the operating system gives it, else none. A unit counts as none where
-  /// the machine lacks it or the operating system refuses it, and Dot unless
-  /// `math` is fast.
+  /// names (auto, none, amx, dot or emulated), or none; auto is AMX where the
+  /// machine has it and the operating system gives it. A unit counts as none
+  /// where the machine lacks it or the operating system refuses it, and Dot
+  /// unless `math` is fast.
   std::optional<MatrixUnit> matrixUnit;
   /// By default the arithmetic that LINATTN_MATH in the environment names, or
   /// strict.

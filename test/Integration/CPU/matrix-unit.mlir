@@ -2,15 +2,16 @@
 // RUN: linattn-run %s --entry=f --matrix-unit=amx --explain | FileCheck %s --check-prefix=AMX
 // RUN: linattn-run %s --entry=f --matrix-unit=dot --explain | FileCheck %s --check-prefix=STRICT
 // RUN: linattn-run %s --entry=f --matrix-unit=none --explain | FileCheck %s --check-prefix=NONE
-// RUN: linattn-run %s --entry=f --explain | FileCheck %s --check-prefix=AUTO
+// RUN: linattn-run %s --entry=f --explain | FileCheck %s --check-prefix=NONE
+// RUN: env LINATTN_MATRIX_UNIT=auto linattn-run %s --entry=f --explain | FileCheck %s --check-prefix=AUTO
 // RUN: linattn-run %s --matrix-unit=emulated --entry=few_tokens --explain | FileCheck %s --check-prefix=FEW
 // RUN: linattn-run %s --matrix-unit=emulated --entry=channels --explain | FileCheck %s --check-prefix=CHANNELS
 // RUN: linattn-run %s --matrix-unit=emulated --entry=halves --explain | FileCheck %s --check-prefix=HALVES
 // RUN: env LINATTN_MATRIX_UNIT=emulated linattn-run %s --entry=f --explain | FileCheck %s
 // RUN: env LINATTN_MATRIX_UNIT=tiles not linattn-run %s --entry=f 2>&1 | FileCheck %s --check-prefix=NAME
 
-// A unit is used where it is named, and AMX where the machine has it. A kernel
-// says where a unit is missing, and where it would lose.
+// A unit is used where it is named, and AMX under "auto" where the machine has it.
+// A kernel says where a unit is missing, and where it would lose.
 
 // CHECK: passed: expand-form: becomes a loop over chunks of 64 tokens
 // AMX: {{becomes a loop over chunks of 64 tokens|missed: matrix-unit: products run in vectors: the (CPU has no AMX|operating system)}}

@@ -1,4 +1,5 @@
 // RUN: linattn-opt %s --linattn-select-summands | FileCheck %s
+// RUN: linattn-opt %s --linattn-select-summands --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: linattn-opt %s --linattn-select-summands=fast-products | FileCheck %s --check-prefix=FAST
 
 // Tokens of bf16 are one summand, also times a power of two; scores and states
@@ -42,8 +43,12 @@ func.func @factors(%x: tensor<1x1x32x32xbf16>, %h: tensor<1x1x32x32xf16>, %g: te
   return %a, %b, %c : tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>
 }
 
-// One matrix of f32 tokens keeps the others of its chunk from being rounded.
+// One matrix of f32 tokens keeps the others of its chunk from being rounded: two
+// summands would lose their accuracy, too, which only fast products may.
 
+// CHECK-LABEL: func.func @wide(
+// CHECK-NOT:     summands
+// REMARK: [Missed] select-summands {{.*}}"stays a product of vectors: tokens of its chunk have more than 16 bits"
 // FAST-LABEL: func.func @wide(
 // FAST:          linattn.chunk.scores {{.*}} {summands = array<i64: 2, 1>}
 func.func @wide(%x: tensor<1x1x32x32xbf16>, %y: tensor<1x1x32x32xf32>, %e: tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32> {

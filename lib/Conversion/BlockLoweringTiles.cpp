@@ -1,0 +1,221 @@
+//===- BlockLoweringTiles.cpp - Matrices of a block in tiles --------------===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockLowering.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::linattn;
+
+PackedTiles BlockLowering::packed(Value matrix, TileRole role,
+                                  int64_t summands) {
+  ChunkProducts products = productsInTiles();
+  if (auto tiles = packTokens(matrix, role, summands))
+    return *tiles;
+  switch (role) {
+  case TileRole::Rows:
+    return products.packRows(matrix, summands);
+  case TileRole::Scores:
+  case TileRole::StrictScores:
+    return products.packScores(matrix, role == TileRole::StrictScores,
+                               summands);
+  case TileRole::Values:
+    return products.packValues(matrix, summands);
+  case TileRole::State:
+    return products.packState(matrix, summands);
+  case TileRole::KeyRows:
+    return products.packKeyRows(matrix, transposedKeys(matrix), summands);
+  case TileRole::KeyColumns:
+    return products.packKeyColumns(matrix, transposedKeys(matrix), summands);
+  }
+  llvm_unreachable("all roles are above");
+}
+
+PackedTiles BlockLowering::tilesOf(Value matrix, TileRole role,
+                                   int64_t summands) {
+  // What the tokens are multiplied by, sums are.
+  if (tokensOf(matrix).tokens)
+    summands = 1;
+  auto *known = made.tiles.find({matrix, role, summands});
+  if (known != made.tiles.end())
+    return known->second;
+  PackedTiles tiles = packed(matrix, role, summands);
+  return made.tiles[{matrix, role, summands}] = tiles;
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers that products in tiles do without
+//===----------------------------------------------------------------------===//
+
+/// Whether only products in tiles read what an op writes to its scratch memory,
+/// or ops that are deferred themselves.
+bool BlockLowering::isForTiles(Value buffer, Operation *writer) {
+  if (!target.tiles || !target.hasBits || !isScratch(buffer))
+    return false;
+  return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
+    if (user == writer || isa<memref::DeallocOp>(user))
+      return true;
+    if (auto pack = dyn_cast<ChunkPackOp>(user))
+      return pack.getOutput() != buffer && isDeferrable(pack);
+    if (auto decay = dyn_cast<ChunkDecayOp>(user)) {
+      ChunkReadOp read = findDecayedRead(decay);
+      return decay.getOutput() != buffer &&
+             ((read && !summandsOf(read).empty()) || isDeferrable(decay));
+    }
+    auto structured = dyn_cast<DestinationStyleOpInterface>(user);
+    return structured && !summandsOf(user).empty() &&
+           !llvm::is_contained(structured.getDpsInits(), buffer);
+  });
+}
+
+bool BlockLowering::isDeferrable(ChunkPackOp pack) {
+  Value input = pack.getInput();
+  auto type = cast<MemRefType>(input.getType());
+  double scale = pack.getScale() ? pack.getScale()->convertToDouble() : 1.0;
+  return (type.getElementType().isBF16() || isScratch(input)) &&
+         !pack.getShift() && !pack.getGate() && !pack.getMask() &&
+         !pack.getFill() && !pack.getScaleValue() && !pack.getReverse() &&
+         !pack.getPadded() && std::abs(scale) == 1.0 && type.getRank() == 4 &&
+         type.hasStaticShape() && type.isLastDimUnitStride() &&
+         isForTiles(pack.getOutput(), pack);
+}
+
+/// Keys that decay to the end of the chunk, by one number per token.
+bool BlockLowering::isDeferrable(ChunkDecayOp decay) {
+  Value output = decay.getOutput();
+  return decay.getToEnd() && !isPerChannel(decay.getDecay()) &&
+         isForTiles(output, decay) &&
+         llvm::all_of(output.getUsers(), [&](Operation *user) {
+           auto update = dyn_cast<ChunkUpdateOp>(user);
+           return user == decay || isa<memref::DeallocOp>(user) ||
+                  (update && llvm::is_contained(update.getKeys(), output));
+         });
+}
+
+/// The read that alone takes scores, and can take them in tiles.
+ChunkReadOp BlockLowering::findReader(ChunkScoresOp scores) {
+  if (target.tiles != 2 || !isScratch(scores.getOutput()))
+    return {};
+  ChunkReadOp reader;
+  for (Operation *user : scores.getOutput().getUsers()) {
+    if (user == scores || isa<memref::DeallocOp>(user))
+      continue;
+    auto read = dyn_cast<ChunkReadOp>(user);
+    if (!read || reader || summandsOf(read).empty() ||
+        read->getBlock() != scores->getBlock() ||
+        (read.getStrict() && !scores.getStrict()) ||
+        llvm::count(read.getScores(), scores.getOutput()) != 1)
+      return {};
+    reader = read;
+  }
+  return reader;
+}
+
+TileTokens BlockLowering::tokensOf(Value buffer) {
+  auto pack = dyn_cast_or_null<ChunkPackOp>(made.deferred.lookup(buffer));
+  if (!pack)
+    return {};
+  bool isNegated = pack.getScale() && pack.getScale()->isNegative();
+  TileTokens from = tokensOf(pack.getInput());
+  if (!from.tokens)
+    return {pack.getInput(), isNegated};
+  return {from.tokens, from.isNegated != isNegated};
+}
+
+/// The tiles of a matrix whose buffer was not written.
+std::optional<PackedTiles>
+BlockLowering::packTokens(Value matrix, TileRole role, int64_t summands) {
+  ChunkProducts products = productsInTiles();
+  auto decay = dyn_cast_or_null<ChunkDecayOp>(made.deferred.lookup(matrix));
+  Value rows = decay ? decay.getRows() : matrix;
+  TileTokens from = tokensOf(rows);
+  if (!from.tokens)
+    return std::nullopt;
+  switch (role) {
+  case TileRole::Rows:
+    return products.packTokenRows(from.tokens, from.isNegated);
+  case TileRole::Values:
+    return products.packTokenValues(from.tokens);
+  case TileRole::KeyColumns:
+    return products.packTokenKeyColumns(from.tokens);
+  case TileRole::KeyRows: {
+    PackedTiles columns = tilesOf(rows, TileRole::KeyColumns, 1);
+    int64_t features = sizeOf(from.tokens, 3);
+    if (!decay)
+      return products.packTokenKeyRows(columns, features, {}, {}, 1);
+    ChunkVectors::Factors factors = factorsOf(decay.getDecay());
+    return products.packTokenKeyRows(columns, features, factors.between,
+                                     vectors->index(sizeOf(from.tokens, 2)),
+                                     summands);
+  }
+  case TileRole::Scores:
+  case TileRole::StrictScores:
+  case TileRole::State:
+    return std::nullopt;
+  }
+  llvm_unreachable("all roles are above");
+}
+
+/// Scores with the least code, in a branch that hardly ever runs.
+void BlockLowering::emitCompact(ChunkScoresOp op,
+                                const ChunkVectors::Factors &factors) {
+  ChunkVectors compact = vectors->compact();
+  compact.emit(op, compact.transposedKeys(op.getKeys()), factors);
+  compact.freeScratch();
+}
+
+/// Writes a buffer after all, for vectors.
+void BlockLowering::materialize(Value buffer) {
+  Operation *writer = made.deferred.lookup(buffer);
+  if (!writer)
+    return;
+  ChunkVectors compact = vectors->compact();
+  TypeSwitch<Operation *>(writer)
+      .Case([&](ChunkPackOp pack) {
+        materialize(pack.getInput());
+        compact.emit(pack);
+      })
+      .Case([&](ChunkDecayOp decay) {
+        materialize(decay.getRows());
+        compact.emit(decay, factorsOf(decay.getDecay()));
+      })
+      .Case([&](ChunkScoresOp scores) {
+        materialize(scores.getRows());
+        materialize(scores.getKeys());
+        emitCompact(scores, factorsOf(scores.getDecay()));
+      });
+}
+
+/// Packs a state before a loop that reads it in tiles and updates it once: the
+/// update packs it anew.
+void BlockLowering::keepPacked(scf::ForOp loop) {
+  for (auto update : loop.getBody()->getOps<ChunkUpdateOp>()) {
+    Value state = update.getOutput();
+    if (summandsOf(update).empty() || !loop.isDefinedOutsideOfLoop(state))
+      continue;
+    int64_t writers = 0, summands = 0;
+    loop->walk([&](DestinationStyleOpInterface op) {
+      writers += llvm::is_contained(op.getDpsInits(), state);
+      if (auto read = dyn_cast<ChunkReadOp>(op.getOperation());
+          read && read.getState() == state && !summandsOf(read).empty())
+        summands = summandsOf(read)[1];
+    });
+    if (writers != 1 || !summands)
+      continue;
+    at(update);
+    b.setInsertionPoint(loop);
+    PackedTiles tiles = productsInTiles().packState(state, summands);
+    tiles.isKept = true;
+    if (tiles.isFinite) {
+      tiles.flag = vectors->scratch({b.getIndexAttr(1)}, b.getI1Type());
+      vectors->store(tiles.isFinite, tiles.flag, {vectors->index(0)});
+    }
+    made.tiles[{state, TileRole::State, summands}] = tiles;
+  }
+}
