@@ -59,8 +59,11 @@ bool BlockLowering::isForTiles(Value buffer, Operation *writer) {
   if (!target.tiles || !target.hasBits || !isScratch(buffer))
     return false;
   return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
-    if (user == writer || isa<memref::DeallocOp>(user))
+    if (user == writer)
       return true;
+    // It may be gone where the branch of vectors would write it.
+    if (isa<memref::DeallocOp>(user))
+      return false;
     if (auto pack = dyn_cast<ChunkPackOp>(user))
       return pack.getOutput() != buffer && isDeferrable(pack);
     if (auto decay = dyn_cast<ChunkDecayOp>(user)) {

@@ -130,8 +130,6 @@ void ChunkProducts::emit(ChunkScoresOp op, ArrayRef<PackedTiles> matrices,
   Value output = op.getOutput(), memory = scratchOfSums();
   int64_t tiles = sizeOf(output, 2) / lines;
   int64_t steps = llvm::divideCeil(sizeOf(op.getRows(), 3), step);
-  if (packed && !packed->memory)
-    *packed = allocate(tiles * lines, tiles * lines, packed->summands);
   Value probe = startProbe();
   auto weighed = [&](const Block &block, int64_t i, int64_t j, Value line) {
     return v.weigh(op, loadSums(memory, i, j, line),

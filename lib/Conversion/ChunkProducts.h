@@ -71,7 +71,7 @@ public:
   /// would not be one.
   using Otherwise = function_ref<void()>;
   /// As the functions of `ChunkVectors`, with the matrices of the op. Scores go
-  /// to `packed`, if it has memory, in place of the output.
+  /// to `packed`, if given, in place of the output.
   void emit(ChunkScoresOp op, ArrayRef<PackedTiles> matrices,
             const ChunkVectors::Factors &factors, PackedTiles *packed,
             Otherwise otherwise);

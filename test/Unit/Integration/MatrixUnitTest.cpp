@@ -251,13 +251,13 @@ TEST(MatrixUnit, ErrsByASummandInDotProducts) {
 // Not a number
 //===----------------------------------------------------------------------===//
 
-/// Zeros above the diagonal would spread what is not finite to earlier tokens.
-TEST(MatrixUnit, KeepsNaNBehindItsToken) {
+/// Results are finite where those of vectors are.
+void checkSpoilt(const ScanCase &c) {
+  SCOPED_TRACE(c.name);
   for (double spoilt : {std::numeric_limits<double>::quiet_NaN(),
                         std::numeric_limits<double>::infinity()})
     for (int64_t operand : {0, 1, 2}) {
       SCOPED_TRACE(operand);
-      ScanCase c = named("linear");
       std::vector<Buffer> inputs = c.getInputs();
       Array array = inputs[operand].toArray();
       array.at({0, 1, 20, 3}) = spoilt;
@@ -273,6 +273,13 @@ TEST(MatrixUnit, KeepsNaNBehindItsToken) {
           ASSERT_EQ(std::isfinite(x.data[i]), std::isfinite(y.data[i])) << i;
       }
     }
+}
+
+/// Zeros above the diagonal would spread what is not finite to earlier tokens.
+TEST(MatrixUnit, KeepsNaNBehindItsToken) {
+  checkSpoilt(named("linear"));
+  checkSpoilt(named("a decay per token").decayed(Decay::Token));
+  checkSpoilt(named("gated delta").delta().decayed(Decay::Token));
 }
 
 /// Where a matrix is not finite, all three products are those of
