@@ -74,26 +74,6 @@ llvm::Expected<Math> linattn::detail::getDefaultMath() {
       "expected LINATTN_MATH to be strict or fast, but got " + text);
 }
 
-llvm::Expected<MatrixUnit> linattn::detail::getDefaultMatrixUnit() {
-  const char *name = std::getenv("LINATTN_MATRIX_UNIT");
-  llvm::StringRef text = name ? name : "none";
-  if (text == "auto")
-    return getVectorTarget().amx && linattn_request_amx() ? MatrixUnit::AMX
-                                                          : MatrixUnit::None;
-  if (text == "amx")
-    return MatrixUnit::AMX;
-  if (text == "dot")
-    return MatrixUnit::Dot;
-  if (text == "emulated")
-    return MatrixUnit::EmulatedAMX;
-  if (text == "none" || text.empty())
-    return MatrixUnit::None;
-  return llvm::createStringError("expected LINATTN_MATRIX_UNIT to be auto, "
-                                 "none, amx, dot or emulated, but "
-                                 "got " +
-                                 text);
-}
-
 /// Why this machine has no products of a unit, as a sentence; empty if it has.
 static llvm::StringRef whyNoUnit(MatrixUnit unit, Math math) {
   switch (unit) {
@@ -116,6 +96,26 @@ static llvm::StringRef whyNoUnit(MatrixUnit unit, Math math) {
     return "";
   }
   llvm_unreachable("all units are above");
+}
+
+llvm::Expected<MatrixUnit> linattn::detail::getDefaultMatrixUnit() {
+  const char *name = std::getenv("LINATTN_MATRIX_UNIT");
+  llvm::StringRef text = name ? name : "none";
+  if (text == "auto")
+    return whyNoUnit(MatrixUnit::AMX, Math::Strict).empty() ? MatrixUnit::AMX
+                                                            : MatrixUnit::None;
+  if (text == "amx")
+    return MatrixUnit::AMX;
+  if (text == "dot")
+    return MatrixUnit::Dot;
+  if (text == "emulated")
+    return MatrixUnit::EmulatedAMX;
+  if (text == "none" || text.empty())
+    return MatrixUnit::None;
+  return llvm::createStringError(
+      "expected LINATTN_MATRIX_UNIT to be auto, none, amx, dot or emulated, "
+      "but got " +
+      text);
 }
 
 MatrixUnit linattn::detail::resolveMatrixUnit(const CompilerOptions &options,

@@ -15,8 +15,9 @@
 
 namespace mlir::linattn {
 
-/// What a matrix in tiles is: rows, scores up to the diagonal or before it,
-/// values, a state, or the rows or columns of transposed keys.
+/// The role of a matrix that is packed into tiles: rows, scores up to the
+/// diagonal or before it, values, a state, or the rows or columns of transposed
+/// keys.
 enum class TileRole {
   Rows,
   Scores,
@@ -42,8 +43,8 @@ public:
     llvm::SmallDenseMap<Value, Value> keysT;
     llvm::SmallDenseMap<Value, ChunkVectors::Factors> factors;
     llvm::MapVector<std::tuple<Value, TileRole, int64_t>, PackedTiles> tiles;
-    /// What writes a buffer that products in tiles alone read, and do not need:
-    /// they take its operands.
+    /// By its buffer, an op whose f32 result only products in tiles read. It is
+    /// not emitted: tiles are packed from its operands.
     llvm::SmallDenseMap<Value, Operation *> deferred;
   };
   struct Target {
@@ -81,8 +82,12 @@ private:
   bool isDeferrable(ChunkDecayOp decay);
   ChunkReadOp findReader(ChunkScoresOp scores);
   TileTokens tokensOf(Value buffer);
-  void emitCompact(ChunkScoresOp op, const ChunkVectors::Factors &factors);
+  void emitCompact(ChunkScoresOp op);
   void materialize(Value buffer);
+  void materialize(ValueRange buffers) {
+    for (Value buffer : buffers)
+      materialize(buffer);
+  }
   void keepPacked(scf::ForOp loop);
   ChunkVectors::Factors factorsOf(Value decay);
   ChunkVectors &at(Operation *op);
@@ -104,8 +109,6 @@ private:
   /// Reads, by what they read: rows that were to be decayed.
   llvm::SmallDenseMap<Operation *, ChunkVectors::ReadRows> decayedReads;
   SmallVector<Operation *> lowered;
-  /// Of the scores that were just lowered.
-  std::optional<std::pair<TileRole, PackedTiles>> packedScores;
 };
 
 } // namespace mlir::linattn

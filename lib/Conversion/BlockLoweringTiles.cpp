@@ -39,7 +39,7 @@ PackedTiles BlockLowering::packed(Value matrix, TileRole role,
 
 PackedTiles BlockLowering::tilesOf(Value matrix, TileRole role,
                                    int64_t summands) {
-  // What the tokens are multiplied by, sums are.
+  // Exact tokens need one summand: a decay multiplies their sums.
   if (tokensOf(matrix).tokens)
     summands = 1;
   auto *known = made.tiles.find({matrix, role, summands});
@@ -96,7 +96,7 @@ bool BlockLowering::isDeferrable(ChunkDecayOp decay) {
          isForTiles(output, decay) &&
          llvm::all_of(output.getUsers(), [&](Operation *user) {
            auto update = dyn_cast<ChunkUpdateOp>(user);
-           return user == decay || isa<memref::DeallocOp>(user) ||
+           return user == decay ||
                   (update && llvm::is_contained(update.getKeys(), output));
          });
 }
@@ -144,9 +144,9 @@ BlockLowering::packTokens(Value matrix, TileRole role, int64_t summands) {
   case TileRole::Rows:
     return products.packTokenRows(from.tokens, from.isNegated);
   case TileRole::Values:
-    return products.packTokenValues(from.tokens);
+    return products.packTokenValues(from.tokens, from.isNegated);
   case TileRole::KeyColumns:
-    return products.packTokenKeyColumns(from.tokens);
+    return products.packTokenKeyColumns(from.tokens, from.isNegated);
   case TileRole::KeyRows: {
     PackedTiles columns = tilesOf(rows, TileRole::KeyColumns, 1);
     int64_t features = sizeOf(from.tokens, 3);
@@ -166,10 +166,12 @@ BlockLowering::packTokens(Value matrix, TileRole role, int64_t summands) {
 }
 
 /// Scores with the least code, in a branch that hardly ever runs.
-void BlockLowering::emitCompact(ChunkScoresOp op,
-                                const ChunkVectors::Factors &factors) {
+void BlockLowering::emitCompact(ChunkScoresOp op) {
+  materialize(op.getRows());
+  materialize(op.getKeys());
   ChunkVectors compact = vectors->compact();
-  compact.emit(op, compact.transposedKeys(op.getKeys()), factors);
+  compact.emit(op, compact.transposedKeys(op.getKeys()),
+               factorsOf(op.getDecay()));
   compact.freeScratch();
 }
 
@@ -188,11 +190,7 @@ void BlockLowering::materialize(Value buffer) {
         materialize(decay.getRows());
         compact.emit(decay, factorsOf(decay.getDecay()));
       })
-      .Case([&](ChunkScoresOp scores) {
-        materialize(scores.getRows());
-        materialize(scores.getKeys());
-        emitCompact(scores, factorsOf(scores.getDecay()));
-      });
+      .Case([&](ChunkScoresOp scores) { emitCompact(scores); });
 }
 
 /// Packs a state before a loop that reads it in tiles and updates it once: the

@@ -96,10 +96,10 @@ Value ChunkProducts::element(Value tile, int64_t i, Value line) {
   return v.add(v.mul(v.add(tile, v.index(i)), v.index(lines)), line);
 }
 
-/// The lines of a block's rows of tiles, several at a time.
-void ChunkProducts::forEachLine(const Block &block, int64_t unroll,
+/// The lines of a block's rows of tiles.
+void ChunkProducts::forEachLine(const Block &block,
                                 function_ref<void(int64_t, Value)> body) {
-  v.forEach(v.index(0), v.index(lines), unroll, [&](Value line) {
+  v.forEach(v.index(lines), [&](Value line) {
     for (int64_t i = 0; i < block.height; ++i)
       body(i, line);
   });
@@ -158,7 +158,7 @@ void ChunkProducts::emit(ChunkScoresOp op, ArrayRef<PackedTiles> matrices,
     store(block, memory);
     if (!packed)
       return forEachLine(
-          block, 1, [&](int64_t i, Value line) { storeLine(block, i, line); });
+          block, [&](int64_t i, Value line) { storeLine(block, i, line); });
     probe = v.reduce(v.index(lines), probe, [&](Value line, Value probe) {
       for (int64_t i = 0; i < block.height; ++i)
         probe = packLine(block, i, line, probe);
@@ -166,7 +166,7 @@ void ChunkProducts::emit(ChunkScoresOp op, ArrayRef<PackedTiles> matrices,
     });
   };
   auto clearBlock = [&](const Block &block) {
-    forEachLine(block, 1, [&](int64_t i, Value line) {
+    forEachLine(block, [&](int64_t i, Value line) {
       for (int64_t j = 0; j < block.width; ++j)
         v.storeVector(v.zeros(lines), output,
                       v.at(element(block.row, i, line),
@@ -235,7 +235,7 @@ void ChunkProducts::emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
     for (size_t w = 0; w < writes; ++w)
       multiply(block, matrices[2 + w], matrices[2 + writes + w], seen);
     store(block, memories[0]);
-    forEachLine(block, 1, [&](int64_t i, Value line) {
+    forEachLine(block, [&](int64_t i, Value line) {
       SmallVector<Value> sums;
       for (int64_t j = 0; j < block.width; ++j)
         sums.push_back(sumAt(block, i, j, line));
@@ -276,9 +276,9 @@ void ChunkProducts::emit(ChunkUpdateOp op, ArrayRef<PackedTiles> matrices,
   int64_t rowBlocks = llvm::divideCeil(rows, tilesEachWay),
           columnBlocks = llvm::divideCeil(columns, tilesEachWay);
   size_t writes = op.getKeys().size();
-  // Two rows, which make a line of pairs.
   // One factor is the same for all elements.
   ChunkVectors::Memory kept;
+  // Two rows, which make a line of pairs.
   auto updateTwo = [&](const Block &block, int64_t i, Value line, Value probe) {
     for (int64_t j = 0; j < block.width; ++j) {
       Value next[2], column = element(block.column, j, v.index(0));

@@ -30,7 +30,7 @@ struct PackedTiles {
   Value isFinite;
   /// The same in memory, [1], of a matrix that is packed where it is made.
   Value flag = {};
-  /// Whether the update of the state packs it anew.
+  /// Whether the op that writes the matrix packs it, too.
   bool isKept = false;
 };
 
@@ -59,16 +59,16 @@ public:
   PackedTiles packKeyRows(Value keys, Value keysT, int64_t summands);
   PackedTiles packKeyColumns(Value keys, Value keysT, int64_t summands);
 
-  // The same of tokens in bf16, as they are or, for rows, negated.
+  // The same of tokens in bf16, as they are or negated.
   PackedTiles packTokenRows(Value tokens, bool isNegated);
-  PackedTiles packTokenValues(Value tokens);
-  PackedTiles packTokenKeyColumns(Value tokens);
+  PackedTiles packTokenValues(Value tokens, bool isNegated);
+  PackedTiles packTokenKeyColumns(Value tokens, bool isNegated);
   /// From `packTokenKeyColumns`; times `factors`, [C] from `row` on, if given.
   PackedTiles packTokenKeyRows(const PackedTiles &columns, int64_t features,
                                Value factors, Value row, int64_t summands);
 
-  /// What a product does where a matrix is not finite: a product with a zero
-  /// would not be one.
+  /// Emits the vector fallback of a product, for matrices that are not finite:
+  /// a tile would multiply them by the zeros above the diagonal.
   using Otherwise = function_ref<void()>;
   /// As the functions of `ChunkVectors`, with the matrices of the op. Scores go
   /// to `packed`, if given, in place of the output.
@@ -111,6 +111,8 @@ private:
                    function_ref<TwoVectors(const Place &, bool isHalf)> at,
                    const PackedTiles *into = nullptr);
   void forEachStep(int64_t contracted, function_ref<void(Value, bool)> body);
+  Value reduceSteps(int64_t contracted, Value initial,
+                    function_ref<Value(Value, bool, Value)> body);
   SmallVector<Value> split(Value low, Value high, int64_t summands,
                            Value &probe);
   SmallVector<Value> splitNeighbours(Value low, Value high, int64_t summands,
@@ -133,7 +135,7 @@ private:
   Value scratchOfSums();
   void store(const Block &block, Value memory);
   Value loadSums(Value memory, int64_t i, int64_t j, Value line);
-  void forEachLine(const Block &block, int64_t unroll,
+  void forEachLine(const Block &block,
                    function_ref<void(int64_t tile, Value line)> body);
   Value element(Value tile, int64_t i, Value line);
   Value reduceBlocks(int64_t size, Value initial,

@@ -133,6 +133,27 @@ void ChunkProducts::storePairs(Value pairs, const PackedTiles &tiles,
       {v.index(summand), place.tile, place.step, place.line, v.index(0)});
 }
 
+/// The steps of a contraction; the last one may be half.
+void ChunkProducts::forEachStep(int64_t contracted,
+                                function_ref<void(Value, bool)> body) {
+  if (int64_t whole = contracted / step)
+    v.forEach(v.index(whole), [&](Value k) { body(k, /*isHalf=*/false); });
+  if (contracted % step)
+    body(v.index(contracted / step), /*isHalf=*/true);
+}
+
+/// The same, carrying a value.
+Value ChunkProducts::reduceSteps(int64_t contracted, Value carried,
+                                 function_ref<Value(Value, bool, Value)> body) {
+  if (int64_t whole = contracted / step)
+    carried = v.reduce(v.index(whole), carried, [&](Value k, Value carried) {
+      return body(k, /*isHalf=*/false, carried);
+    });
+  if (contracted % step)
+    carried = body(v.index(contracted / step), /*isHalf=*/true, carried);
+  return carried;
+}
+
 /// `at` gives the two vectors of a line: of 16 lines at a contracted index, or,
 /// of a left operand, from a contracted index on. The last contracted indices
 /// may be half a step.
@@ -142,7 +163,6 @@ ChunkProducts::pack(int64_t size, int64_t contracted, int64_t summands,
                     function_ref<TwoVectors(const Place &, bool)> at,
                     const PackedTiles *into) {
   PackedTiles tiles = into ? *into : allocate(size, contracted, summands);
-  int64_t whole = contracted / step, steps = llvm::divideCeil(contracted, step);
   auto packLine = [&](const Place &place, bool isHalf, Value probe) {
     auto [low, high] = at(place, isHalf);
     auto parts = pairsFeatures && isLeft
@@ -168,13 +188,10 @@ ChunkProducts::pack(int64_t size, int64_t contracted, int64_t summands,
   };
   Value probe = v.reduce(
       v.index(size / lines), startProbe(), [&](Value tile, Value probe) {
-        if (whole)
-          probe = v.reduce(v.index(whole), probe, [&](Value k, Value probe) {
-            return packTile(tile, k, /*isHalf=*/false, probe);
-          });
-        if (whole < steps)
-          probe = packTile(tile, v.index(whole), /*isHalf=*/true, probe);
-        return probe;
+        return reduceSteps(contracted, probe,
+                           [&](Value k, bool isHalf, Value probe) {
+                             return packTile(tile, k, isHalf, probe);
+                           });
       });
   if (into)
     storeProbe(probe, tiles);
@@ -277,15 +294,6 @@ PackedTiles ChunkProducts::packKeyColumns(Value keys, Value keysT,
 // Of tokens in bf16
 //===----------------------------------------------------------------------===//
 
-/// The steps of a contraction; the last one may be half.
-void ChunkProducts::forEachStep(int64_t contracted,
-                                function_ref<void(Value, bool)> body) {
-  if (int64_t whole = contracted / step)
-    v.forEach(v.index(whole), [&](Value k) { body(k, /*isHalf=*/false); });
-  if (contracted % step)
-    body(v.index(contracted / step), /*isHalf=*/true);
-}
-
 /// 32 neighbours in a row of tokens, the upper half zero if `isHalf`.
 Value ChunkProducts::loadPairs(Value tokens, Value t, Value d, bool isHalf) {
   auto load = [&](int64_t size) -> Value {
@@ -326,21 +334,17 @@ PackedTiles ChunkProducts::packTokenRows(Value tokens, bool isNegated) {
 }
 
 /// A product with zero scores would spread a value that is not finite.
-PackedTiles ChunkProducts::packTokenValues(Value tokens) {
+PackedTiles ChunkProducts::packTokenValues(Value tokens, bool isNegated) {
   int64_t columns = sizeOf(tokens, 3);
   PackedTiles tiles = allocate(columns, sizeOf(tokens, 2), 1);
   auto wide = VectorType::get(lines, v.b.getI32Type());
   auto pairs = VectorType::get(step, v.b.getBF16Type());
   auto load = [&](Value t, int64_t d) -> Value {
-    auto type = VectorType::get(lines, v.b.getBF16Type());
-    Value row = vector::TransferReadOp::create(
-        v.b, v.loc, type, tokens, v.at(t, v.index(d)),
-        v.constant(v.b.getBF16Type(), 0.0), ArrayRef<bool>{true});
+    Value row = v.readElements(tokens, v.at(t, v.index(d)), lines);
     Value bits = vector::BitCastOp::create(
         v.b, v.loc, VectorType::get(lines, v.b.getI16Type()), row);
     return arith::ExtUIOp::create(v.b, v.loc, wide, bits);
   };
-  Value probe = startProbe();
   auto packLine = [&](Value k, Value line, bool isHalf, Value probe) {
     Value t = v.add(v.mul(k, v.index(step)), line);
     for (int64_t d = 0; d < columns; d += lines) {
@@ -352,6 +356,8 @@ PackedTiles ChunkProducts::packTokenValues(Value tokens) {
         both = arith::OrIOp::create(v.b, v.loc, both, high);
       }
       both = vector::BitCastOp::create(v.b, v.loc, pairs, both);
+      if (isNegated)
+        both = negated(both);
       storePairs(both, tiles, 0, {v.index(d / lines), k, line});
       enlarge(probe, both);
     }
@@ -362,29 +368,24 @@ PackedTiles ChunkProducts::packTokenValues(Value tokens) {
       return packLine(k, line, isHalf, probe);
     });
   };
-  int64_t whole = sizeOf(tokens, 2) / step;
-  if (whole)
-    probe = v.reduce(v.index(whole), probe, [&](Value k, Value probe) {
-      return packStep(k, /*isHalf=*/false, probe);
-    });
-  if (sizeOf(tokens, 2) % step)
-    probe = packStep(v.index(whole), /*isHalf=*/true, probe);
-  tiles.isFinite = finishProbe(probe);
+  tiles.isFinite =
+      finishProbe(reduceSteps(sizeOf(tokens, 2), startProbe(), packStep));
   return tiles;
 }
 
 /// Pairs of features are words, and the tile is the transpose of words.
-PackedTiles ChunkProducts::packTokenKeyColumns(Value tokens) {
+PackedTiles ChunkProducts::packTokenKeyColumns(Value tokens, bool isNegated) {
   PackedTiles tiles = allocate(sizeOf(tokens, 2), sizeOf(tokens, 3), 1);
   auto pairs = VectorType::get(step, v.b.getBF16Type());
   v.forEach(v.index(sizeOf(tokens, 2) / lines), [&](Value tile) {
     forEachStep(sizeOf(tokens, 3), [&](Value k, bool isHalf) {
       SmallVector<Value> rows;
-      for (int64_t t = 0; t < lines; ++t)
+      for (int64_t t = 0; t < lines; ++t) {
+        Value row = loadPairs(tokens, element(tile, 0, v.index(t)),
+                              v.mul(k, v.index(step)), isHalf);
         rows.push_back(vector::BitCastOp::create(
-            v.b, v.loc, v.vectorType(lines),
-            loadPairs(tokens, element(tile, 0, v.index(t)),
-                      v.mul(k, v.index(step)), isHalf)));
+            v.b, v.loc, v.vectorType(lines), isNegated ? negated(row) : row));
+      }
       for (auto [m, words] : llvm::enumerate(v.transposed(rows)))
         storePairs(vector::BitCastOp::create(v.b, v.loc, pairs, words), tiles,
                    0, {tile, k, v.index(m)});
@@ -464,18 +465,12 @@ PackedTiles ChunkProducts::packTokenKeyRows(const PackedTiles &columns,
         storePairs(pairs, tiles, s, {tile, v.index(n), next});
       return probe;
     };
-    auto packStep = [&](Value k, int64_t pairs, Value probe) {
-      return v.reduce(v.index(pairs), probe, [&](Value m, Value probe) {
-        return packWords(k, m, probe);
-      });
+    auto packStep = [&](Value k, bool hasHalf, Value probe) {
+      return v.reduce(
+          v.index(hasHalf ? lines / 2 : lines), probe,
+          [&](Value m, Value probe) { return packWords(k, m, probe); });
     };
-    int64_t whole = features / step;
-    if (whole)
-      probe = v.reduce(v.index(whole), probe, [&](Value k, Value probe) {
-        return packStep(k, lines, probe);
-      });
-    if (features % step)
-      probe = packStep(v.index(whole), lines / 2, probe);
+    probe = reduceSteps(features, probe, packStep);
   }
   if (factors)
     tiles.isFinite = finishProbe(probe);

@@ -75,8 +75,7 @@ public:
     Value rowsT; ///< As vectors of tokens, for the transposed state.
     ChunkDecayOp decay;
     Factors factors;
-    ChunkPackOp
-        scaled; ///< Whose scale multiplies the sums in the end, or null.
+    ChunkPackOp scaled; ///< Scales the sums in the end; null if nothing does.
   };
   Value scaledBy(ChunkPackOp op, Value sums) {
     return op ? Scale::of(op).apply(b, loc, sums) : sums;

@@ -37,10 +37,8 @@ ChunkVectors &BlockLowering::at(Operation *op) {
   if (!vectors || vectors->type != type) {
     int64_t lanes = vectorBits / type.getIntOrFloatBitWidth();
     vectors.emplace(b, op->getLoc(), type, lanes, target.registers / 4);
-    vectors->setFirstCache(target.l1);
-    // The first cache is full of tiles.
-    if (target.tiles)
-      vectors->scatteredRows = 2;
+    // Tiles fill the first cache.
+    vectors->setFirstCache(target.tiles ? 0 : target.l1);
   }
   vectors->loc = op->getLoc();
   return *vectors;
@@ -105,8 +103,8 @@ Value BlockLowering::transposedKeys(Value keys) {
 
 /// Forgets the values made of buffers that an op writes, or an op inside it.
 void BlockLowering::invalidate(Operation *op) {
-  // It packs its state anew.
-  bool keeps = isa<ChunkUpdateOp>(op);
+  // These ops pack what they write.
+  bool keeps = isa<ChunkScoresOp, ChunkUpdateOp>(op);
   op->walk([&](DestinationStyleOpInterface writer) {
     for (Value output : writer.getDpsInits()) {
       made.keysT.erase(output);
@@ -139,16 +137,15 @@ void BlockLowering::lowerScores(ChunkScoresOp op) {
     if (target.hasBits)
       scores.flag = vectors->scratch({b.getIndexAttr(1)}, b.getI1Type());
     products.emit(op, {rows, keys}, factors, &scores, /*otherwise=*/[] {});
+    scores.isKept = true;
     made.deferred[op.getOutput()] = op;
-    packedScores = {
-        reader.getStrict() ? TileRole::StrictScores : TileRole::Scores, scores};
+    TileRole role =
+        reader.getStrict() ? TileRole::StrictScores : TileRole::Scores;
+    made.tiles[{op.getOutput(), role, count}] = scores;
     return;
   }
-  products.emit(op, {rows, keys}, factors, /*packed=*/nullptr, [&] {
-    materialize(op.getRows());
-    materialize(op.getKeys());
-    emitCompact(op, factors);
-  });
+  products.emit(op, {rows, keys}, factors, /*packed=*/nullptr,
+                [&] { emitCompact(op); });
 }
 
 void BlockLowering::lowerRead(ChunkReadOp op) {
@@ -190,10 +187,8 @@ void BlockLowering::lowerRead(ChunkReadOp op) {
   productsInTiles().emit(
       op, matrices, rows, bool(fill), into, streamsOf(op), [&] {
         materialize(rows.rows);
-        for (Value operand : op.getScores())
-          materialize(operand);
-        for (Value operand : op.getValues())
-          materialize(operand);
+        materialize(op.getScores());
+        materialize(op.getValues());
         vectors->compact().emit(op, rows, bool(fill), into, /*streams=*/{});
       });
 }
@@ -222,10 +217,8 @@ void BlockLowering::lowerUpdate(ChunkUpdateOp op) {
       packed = &tiles;
   ChunkProducts products = productsInTiles();
   products.emit(op, matrices, factors, packed, streamsOf(op), [&] {
-    for (Value operand : op.getKeys())
-      materialize(operand);
-    for (Value operand : op.getValues())
-      materialize(operand);
+    materialize(op.getKeys());
+    materialize(op.getValues());
     vectors->compact().emit(op, factors, /*streams=*/{});
     if (packed)
       products.packState(op.getOutput(), packed->summands, packed);
@@ -308,10 +301,6 @@ void BlockLowering::lower(Operation *op) {
       .Case([&](ChunkUpdateOp update) { lowerUpdate(update); });
   lowered.push_back(op);
   invalidate(op);
-  if (auto scores = dyn_cast<ChunkScoresOp>(op); scores && packedScores) {
-    auto [role, tiles] = *std::exchange(packedScores, std::nullopt);
-    made.tiles[{scores.getOutput(), role, tiles.summands}] = tiles;
-  }
 }
 
 void BlockLowering::run() {

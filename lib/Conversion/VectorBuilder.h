@@ -151,6 +151,8 @@ public:
   /// second one unless the first has more than 32 KiB. In a small one they fall
   /// into a few sets, and displace one another before they are read.
   int64_t scatteredRows = 2;
+  /// Of a prefetch of an operand's rows: 3 for the first cache, 2 for the
+  /// second.
   int64_t localityOf(Value memref) const;
   void setFirstCache(int64_t bytes) {
     scatteredRows = bytes > 32 << 10 ? 3 : 2;

@@ -162,6 +162,13 @@ struct ExpandQuickQuotient : OpRewritePattern<arith::DivFOp> {
   }
 };
 
+/// Two vectors of f32, rounded to bf16 one behind the other.
+static Value roundNeighbours(ImplicitLocOpBuilder &b, Type type, Value first,
+                             Value second) {
+  return call(b, type, "llvm.x86.avx512bf16.cvtne2ps2bf16.512",
+              {second, first});
+}
+
 /// Two vectors of f32 as pairs of bf16: each is rounded, then both are
 /// interleaved.
 struct ConvertPairs : OpRewritePattern<vector::InterleaveOp> {
@@ -175,8 +182,7 @@ struct ConvertPairs : OpRewritePattern<vector::InterleaveOp> {
     if (!low || type.getNumElements() != 2 * lanes)
       return rewriter.notifyMatchFailure(op, "not a register of pairs");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value narrow =
-        call(b, type, "llvm.x86.avx512bf16.cvtne2ps2bf16.512", {high, low});
+    Value narrow = roundNeighbours(b, type, low, high);
     auto words = VectorType::get(2 * lanes, b.getI16Type());
     narrow = vector::BitCastOp::create(b, words, narrow);
     SmallVector<int64_t> order;
@@ -204,8 +210,7 @@ struct ConvertNeighbours : OpRewritePattern<arith::TruncFOp> {
       return rewriter.notifyMatchFailure(op, "not one behind the other");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     rewriter.replaceOp(op,
-                       call(b, type, "llvm.x86.avx512bf16.cvtne2ps2bf16.512",
-                            {both.getV2(), both.getV1()}));
+                       roundNeighbours(b, type, both.getV1(), both.getV2()));
     return success();
   }
 };

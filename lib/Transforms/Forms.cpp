@@ -87,12 +87,12 @@ StringRef mlir::linattn::whyNoMatrixUnit(const Recurrence &r,
   constexpr int64_t fewTokens = 32, fewFeatures = 128;
   if (int64_t tokens = shapeOf(r.key ? r.key : r.query).getDimSize(2);
       !ShapedType::isDynamic(tokens) && tokens < fewTokens)
-    return "it has less than 32 tokens, which is no gain in tiles";
+    return "it has fewer than 32 tokens, for which vectors are faster";
   bool hasFewFeatures = shapeOf(r.state.state).getDimSize(2) < fewFeatures;
   // Their scores run in vectors, with decays of each term.
   if (r.decay && shapeOf(r.decay).getRank() == 4 && hasFewFeatures)
-    return "a decay of each channel with less than 128 of them loses by a "
-           "matrix unit";
+    return "it decays per channel and has fewer than 128 key features, for "
+           "which vectors are faster";
   for (Value tokens : {r.query, r.key, r.value}) {
     if (!tokens || getElementTypeOrSelf(tokens).isBF16())
       continue;
@@ -100,8 +100,8 @@ StringRef mlir::linattn::whyNoMatrixUnit(const Recurrence &r,
       return "its tokens have more than 16 bits, for which a matrix unit of "
              "bf16 takes six products in place of one";
     if (hasFewFeatures)
-      return "tokens that take two summands, with less than 128 features, lose "
-             "by a matrix unit";
+      return "its tokens need two bf16 summands and have fewer than 128 key "
+             "features, for which vectors are faster";
   }
   return {};
 }

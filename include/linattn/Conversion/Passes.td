@@ -147,10 +147,12 @@ def LinAttnLowerChunksToVectorPass
 
     With `tiles`, products with `summands` are `amx.tile_mulf` of tiles of 16 rows
     of 32 bf16, in blocks of so many tiles of sums each way. Their matrices are split into
-    summands and packed in pairs once for all products. Decays, masks and gates meet the
-    sums as vectors. Where a matrix holds a number that is not finite, or too large for
-    bf16, the product runs in vectors, row by row: a tile would multiply it by the zeros
-    above the diagonal.
+    summands and packed in pairs once for all products; bf16 tokens, keys that decay to the
+    end of the chunk and scores without an f32 buffer, where only tiles read them, and a state
+    that a loop updates by its update. Decays, masks and gates meet the
+    sums as vectors. Where values, or a matrix of several summands, hold a number that is not
+    finite, or too large for bf16, the product runs in vectors, row by row: a tile would
+    multiply it by the zeros above the diagonal.
 
     Where each term of a sum meets a decay of its own, rows come in tiles: what is
     before a tile has decayed to it in memory, what is in it decays in registers.

@@ -189,3 +189,27 @@ func.func @packed_by_updates(%q: memref<1x1x128x32xf32>, %k: memref<1x1x128x32xf
   }
   return
 }
+
+// Negated tokens flip the sign bits in every role.
+
+// CHECK-LABEL: func.func @negated(
+// CHECK-SAME:    %[[Q:[a-z0-9]+]]: memref<1x1x32x32xbf16>, %[[K:[a-z0-9]+]]: memref<1x1x32x32xbf16>, %[[V:[a-z0-9]+]]: memref<1x1x32x32xbf16>
+// CHECK:         vector.transfer_read %[[Q]]
+// CHECK:         arith.xori {{.*}} : vector<32xi16>
+// CHECK:         vector.transfer_read %[[K]]
+// CHECK:         arith.xori {{.*}} : vector<32xi16>
+// CHECK:         amx.tile_mulf
+// CHECK:         vector.transfer_read %[[V]]
+// CHECK:         arith.xori {{.*}} : vector<32xi16>
+// CHECK:         amx.tile_mulf
+func.func @negated(%q: memref<1x1x32x32xbf16>, %k: memref<1x1x32x32xbf16>, %v: memref<1x1x32x32xbf16>, %p: memref<1x1x32x32xf32>, %s: memref<1x1x32x32xf32>) {
+  %qf = memref.alloc() : memref<1x1x32x32xf32>
+  %kf = memref.alloc() : memref<1x1x32x32xf32>
+  %vf = memref.alloc() : memref<1x1x32x32xf32>
+  linattn.chunk.pack %q into(%qf) {scale = -1.0} : (memref<1x1x32x32xbf16>, memref<1x1x32x32xf32>) -> ()
+  linattn.chunk.pack %k into(%kf) {scale = -1.0} : (memref<1x1x32x32xbf16>, memref<1x1x32x32xf32>) -> ()
+  linattn.chunk.pack %v into(%vf) {scale = -1.0} : (memref<1x1x32x32xbf16>, memref<1x1x32x32xf32>) -> ()
+  linattn.chunk.scores %qf, %kf into(%p) {summands = array<i64: 1, 1>} : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  linattn.chunk.update keys(%kf) values(%vf) into(%s) {summands = array<i64: 1, 1>} : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  return
+}

@@ -19,9 +19,9 @@
 // NONE-NOT: expand-form
 // NONE-NOT: matrix-unit
 // AUTO-NOT: missed: matrix-unit
-// FEW: stays a scan: it has less than 32 tokens, which is no gain in tiles
-// CHANNELS: stays a scan: a decay of each channel with less than 128 of them loses by a matrix unit
-// HALVES: stays a scan: tokens that take two summands, with less than 128 features, lose by a matrix unit
+// FEW: stays a scan: it has fewer than 32 tokens, for which vectors are faster
+// CHANNELS: stays a scan: it decays per channel and has fewer than 128 key features, for which vectors are faster
+// HALVES: stays a scan: its tokens need two bf16 summands and have fewer than 128 key features, for which vectors are faster
 // NAME: expected LINATTN_MATRIX_UNIT to be auto, none, amx, dot or emulated, but got tiles
 
 func.func @f(%q: tensor<1x2x64x16xbf16>, %s: tensor<1x2x16x16xf32>) -> (tensor<1x2x64x16xbf16>, tensor<1x2x16x16xf32>) {

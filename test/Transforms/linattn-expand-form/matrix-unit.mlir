@@ -53,7 +53,7 @@ func.func @double(%q: tensor<1x2x64x32xf64>, %s: tensor<1x2x32x32xf64>) -> (tens
 
 // CHECK-LABEL: func.func @few_tokens(
 // CHECK:         linattn.scan
-// REMARK: "stays a scan: it has less than 32 tokens, which is no gain in tiles"
+// REMARK: "stays a scan: it has fewer than 32 tokens, for which vectors are faster"
 func.func @few_tokens(%q: tensor<1x2x16x32xbf16>, %s: tensor<1x2x32x32xf32>) -> tensor<1x2x16x32xbf16> {
   %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x16x32xbf16>, tensor<1x2x16x32xbf16>, tensor<1x2x16x32xbf16>, tensor<1x2x16x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x16x32xbf16>, tensor<1x2x32x32xf32>)
   return %r#0 : tensor<1x2x16x32xbf16>
@@ -61,7 +61,7 @@ func.func @few_tokens(%q: tensor<1x2x16x32xbf16>, %s: tensor<1x2x32x32xf32>) -> 
 
 // CHECK-LABEL: func.func @few_channels(
 // CHECK:         linattn.scan
-// REMARK: "stays a scan: a decay of each channel with less than 128 of them loses by a matrix unit"
+// REMARK: "stays a scan: it decays per channel and has fewer than 128 key features, for which vectors are faster"
 func.func @few_channels(%q: tensor<1x2x64x32xbf16>, %g: tensor<1x2x64x32xf32>, %s: tensor<1x2x32x32xf32>) -> tensor<1x2x64x32xbf16> {
   %r:2 = linattn.scan %q, %q, %q decay(%g) into(%q) init(%s) : (tensor<1x2x64x32xbf16>, tensor<1x2x64x32xbf16>, tensor<1x2x64x32xbf16>, tensor<1x2x64x32xf32>, tensor<1x2x64x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x64x32xbf16>, tensor<1x2x32x32xf32>)
   return %r#0 : tensor<1x2x64x32xbf16>
@@ -69,7 +69,7 @@ func.func @few_channels(%q: tensor<1x2x64x32xbf16>, %g: tensor<1x2x64x32xf32>, %
 
 // CHECK-LABEL: func.func @halves(
 // CHECK:         linattn.scan
-// REMARK: "stays a scan: tokens that take two summands, with less than 128 features, lose by a matrix unit"
+// REMARK: "stays a scan: its tokens need two bf16 summands and have fewer than 128 key features, for which vectors are faster"
 func.func @halves(%q: tensor<1x2x64x32xf16>, %s: tensor<1x2x32x32xf32>) -> tensor<1x2x64x32xf16> {
   %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x64x32xf16>, tensor<1x2x64x32xf16>, tensor<1x2x64x32xf16>, tensor<1x2x64x32xf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x64x32xf16>, tensor<1x2x32x32xf32>)
   return %r#0 : tensor<1x2x64x32xf16>
