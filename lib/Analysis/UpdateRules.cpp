@@ -10,37 +10,42 @@
 
 using namespace linattn;
 
+namespace {
+
+/// Rows, the fields in the order of UpdateRules.td.
+struct ClauseRow {
+  unsigned number;
+  const char *name;
+};
+struct UpdateRuleRow {
+  unsigned number;
+  const char *name, *formula;
+  UpdateRule::Transition transition;
+  bool isGiven;
+  Clauses takes, needs;
+  bool needsAll, hasScalarBeta;
+};
+using T = UpdateRule::Transition;
+
+#define GET_ClauseTable_IMPL
+#define GET_UpdateRuleTable_IMPL
+#include "linattn/Analysis/UpdateRules.inc"
+
+} // namespace
+
 std::string_view linattn::getName(Clause clause) {
-  constexpr std::string_view names[numClauses] = {
-      "beta",     "a",           "b",     "erase",
-      "write",    "value_decay", "bonus", "transition(before)",
-      "normalize"};
-  return names[size_t(clause)];
+  static_assert(std::size(ClauseTable) == numClauses);
+  return ClauseTable[size_t(clause)].name;
 }
 
 const std::vector<UpdateRule> &linattn::getUpdateRules() {
-  using T = UpdateRule::Transition;
-  using C = Clause;
-  static const std::vector<UpdateRule> rules = {
-      {"add", "Sd + k vᵀ", T::None,
-       /*isGiven=*/false,
-       /*takes=*/{C::ValueDecay, C::Bonus, C::Normalize}},
-      {"delta", "Sd + k δᵀ, δ = beta (write ⊙ v − Sdᵀ(erase ⊙ k))", T::Keys,
-       /*isGiven=*/false,
-       /*takes=*/{C::Beta, C::Erase, C::Write},
-       /*needs=*/{C::Beta, C::Erase},
-       /*needsAll=*/false},
-      {"dplr", "Sd + k vᵀ + b rᵀ, r = Xᵀ a", T::Keys,
-       /*isGiven=*/true,
-       /*takes=*/{C::A, C::B, C::Bonus, C::Before},
-       /*needs=*/{C::A, C::B}},
-      {"oja", "Sd + (k − Sd v)(beta v)ᵀ", T::Values,
-       /*isGiven=*/false,
-       /*takes=*/{C::Beta, C::ValueDecay},
-       /*needs=*/{C::Beta},
-       /*needsAll=*/true,
-       /*hasScalarBeta=*/true},
-  };
+  static const std::vector<UpdateRule> rules = [] {
+    std::vector<UpdateRule> rules;
+    for (const UpdateRuleRow &row : UpdateRuleTable)
+      rules.push_back({row.name, row.formula, row.transition, row.isGiven,
+                       row.takes, row.needs, row.needsAll, row.hasScalarBeta});
+    return rules;
+  }();
   return rules;
 }
 

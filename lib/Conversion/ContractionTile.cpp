@@ -11,7 +11,9 @@
 // A task is a block of rows of one panel of columns. It takes the summands
 // block by block: it packs the block's panel of B, so that the vectors of each
 // k are neighbours, and keeps MR rows of C in registers for all k of the block.
-// Each element of A is read alone and multiplies a whole row of the panel.
+// Each element of A is read alone and multiplies a whole row of the panel. The
+// first sweeps over the block prefetch the rows of the next one, a few lines
+// between the products, since rows of a head lie far apart.
 //
 // Every element of C is one chain of fused multiply-adds in the order of k. Its
 // bits depend neither on its position nor on the number of threads.
@@ -111,10 +113,16 @@ public:
 private:
   /// The panel of a block stays in a first cache, A's part of the rows of a
   /// task in a second one.
-  static constexpr int64_t panelBytes = 32 << 10, taskRows = 192;
+  static constexpr int64_t panelBytes = 16 << 10, taskRows = 192;
+  /// Summands of a step; blocks have a multiple of it.
+  static constexpr int64_t unroll = 4;
 
   Value sizeOf(unsigned loop);
   bool isBlocked();
+  /// Whether the rows of the next block lie apart in memory.
+  bool prefetches() {
+    return isBlocked() && lastDimOf(dims.rightMap) == dims.n;
+  }
   Value depthOfPanel();
   void sumBlocks(function_ref<void()> body);
   /// The bounds of the sum at `level`, of the first one those of the block.
@@ -122,6 +130,7 @@ private:
   SmallVector<Value> indices(AffineMap map);
   void packPanel();
   void packTransposed(Value row);
+  void prefetchNext(Value step);
   void sweepRows(Value row, Value last);
   SmallVector<Value> sum(SmallVector<Value> sums, unsigned level, Value row,
                          ArrayRef<Value> rows);
@@ -138,6 +147,8 @@ private:
   /// The current value of each loop.
   SmallVector<Value> at;
   Value panel, column, blockBegin, blockEnd;
+  /// Steps of the block's earlier sweeps.
+  Value stepsBefore;
 };
 
 /// Of all loops some operand has the size.
@@ -226,8 +237,11 @@ void ContractionTile::emit() {
     Value end = min(add(first, index(taskRows)), m);
     sumBlocks([&] {
       packPanel();
-      forEach(first, end, rowsAtOnce,
-              [&](Value row) { sweepRows(row, sub(end, index(1))); });
+      forEach(first, end, rowsAtOnce, [&](Value row) {
+        stepsBefore = mul(div(sub(row, first), index(rowsAtOnce)),
+                          index(blockDepth / unroll));
+        sweepRows(row, sub(end, index(1)));
+      });
     });
     freeScratch();
   });
@@ -281,6 +295,16 @@ void ContractionTile::packTransposed(Value row) {
   });
 }
 
+/// Prefetches one row of the next block, of number `step` or the last one.
+void ContractionTile::prefetchNext(Value step) {
+  unsigned sum = dims.k.front();
+  Value current = at[sum];
+  at[sum] = min(add(blockEnd, step), sub(sizeOf(sum), index(1)));
+  prefetchRow(dims.right, ArrayRef(indices(dims.rightMap)).drop_back(), column,
+              index(cols));
+  at[sum] = current;
+}
+
 /// `rowsAtOnce` rows of the output; those past the last one repeat it.
 void ContractionTile::sweepRows(Value row, Value last) {
   SmallVector<Value> rows, sums;
@@ -322,16 +346,17 @@ SmallVector<Value> ContractionTile::sum(SmallVector<Value> sums, unsigned level,
                     return sum(SmallVector<Value>(carried), level + 1,
                                add(row, mul(i, stride(level))), rows);
                   });
-  // Blocks have a multiple of it.
-  constexpr int64_t unroll = 4;
   Value whole = sub(end, rem(sub(end, begin), index(unroll)));
   auto step = [&, begin = begin](Value k, SmallVector<Value> carried) {
     at[loop] = k;
     return addProduct(std::move(carried), add(row, sub(k, begin)), rows);
   };
   sums = reduce(begin, whole, unroll, sums,
-                [&](Value k, ValueRange carried) -> SmallVector<Value> {
+                [&, begin = begin](Value k, ValueRange carried) {
                   SmallVector<Value> next(carried);
+                  if (prefetches())
+                    prefetchNext(
+                        add(stepsBefore, div(sub(k, begin), index(unroll))));
                   for (int64_t i = 0; i < unroll; ++i)
                     next = step(add(k, index(i)), next);
                   return next;

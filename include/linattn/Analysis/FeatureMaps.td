@@ -16,8 +16,7 @@
 #ifndef LINATTN_ANALYSIS_FEATUREMAPS_TD
 #define LINATTN_ANALYSIS_FEATUREMAPS_TD
 
-include "llvm/TableGen/SearchableTable.td"
-include "mlir/IR/EnumAttr.td"
+include "linattn/Analysis/Tables.td"
 
 /// The number of features, for people and as a formula.
 class LinAttn_MapSize<string doc, string cpp> {

@@ -11,6 +11,7 @@
 
 include "linattn/Dialect/LinAttnBase.td"
 include "linattn/Analysis/FeatureMaps.td"
+include "linattn/Analysis/UpdateRules.td"
 
 class LinAttn_Enum<string name, string summary, list<I32EnumAttrCase> cases>
     : I32EnumAttr<name, summary, cases> {
@@ -26,12 +27,7 @@ def LinAttn_WeightsAttr : EnumAttr<LinAttn_Dialect, LinAttn_Weights, "weights">;
 
 def LinAttn_FeatureMapKind : LinAttn_Enum<"FeatureMapKind", "a feature map φ", LinAttn_MapCases>;
 
-def LinAttn_Update : LinAttn_Enum<"Update", "how a token is written into the state", [
-  I32EnumAttrCase<"Add", 0, "add">,
-  I32EnumAttrCase<"Delta", 1, "delta">,
-  I32EnumAttrCase<"Dplr", 2, "dplr">,
-  I32EnumAttrCase<"Oja", 3, "oja">
-]>;
+def LinAttn_Update : LinAttn_Enum<"Update", "how a token is written into the state", LinAttn_Rules>;
 def LinAttn_UpdateAttr : EnumAttr<LinAttn_Dialect, LinAttn_Update, "update">;
 
 def LinAttn_Readout : LinAttn_Enum<"Readout", "whether a token reads its own write", [

@@ -227,7 +227,7 @@ def LinAttn_QuadraticOp : LinAttn_StructuredOp<"quadratic", [AttrSizedOperandSeg
 
 def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
   let summary = "the linear recurrence over tokens";
-  let description = [{
+  let description = !strconcat([{
     One recurrence for every family. Per state head, for t = 0, 1, …:
 
     ```
@@ -238,12 +238,15 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
          = scale · (S_{t-1}ᵀ φ(q_t) + (φ(q_t)·(bonus ⊙ φ(k_t))) v_t)    readout(exclusive)
     ```
 
-    The operands present say which family it is. `update(add)`: a = b = 0.
-    `update(delta)`: a = −(erase ⊙ k), b = beta·k and the written key beta·k, read
-    after the decay; a `write` gate multiplies v. `update(dplr)`: `a` and `b` are
-    given. `update(oja)` is the delta rule on Sᵀ with keys and values exchanged:
-    `S_t = Sd_t + (φ(k_t) − Sd_t v_t)(beta_t v_t)ᵀ`. Decays are natural logarithms,
-    ≤ 0, `[H]`, `[B, H, T]` or `[B, H, T, K]` (`value_decay` `[B, H, T, V]`).
+    The operands present say which family it is. `update` is the rule by which
+    a token is written, with φ(k) for k; erase and write are 1 where they are
+    not given, and a rule without a and b makes them of keys, values and beta:
+
+    | update | S_t | takes | needs |
+    |---|---|---|---|}], LinAttn_RuleTable.rows, [{
+
+    Decays are natural logarithms, ≤ 0, `[H]`, `[B, H, T]` or `[B, H, T, K]`
+    (`value_decay` `[B, H, T, V]`).
 
     The scan starts from the state it is given (`init`) and returns the final
     state: chunking it is tiling its T dimension. With `normalize` the sum of
@@ -294,17 +297,18 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
     - (S11) decay is `[H]`, `[B, H, T]` or `[B, H, T, K]`; value_decay, write
       `[B, H, T, V]`; beta `[B, H, T]` or `[B, H, T, V]`; a, b, erase
       `[B, H, T, K]`; input_gate `[B, H, T]`; bonus `[H, K]`; mask `[B, T]`.
-    - (S12) beta needs update(delta) or update(oja), erase and write need
-      update(delta); delta needs beta or erase, oja needs beta.
-    - (S13) a and b come together, exactly with update(dplr).
+    - (S12) beta, erase and write go with the update rules that take them, and
+      a rule comes with what it needs: see the table.
+    - (S13) a and b come together, exactly with the rules that take them.
     - (S14) bonus needs readout(exclusive).
-    - (S15) value_decay goes with update(add) or update(oja) only: the
-      transitions of the others act on keys.
-    - (S16) normalize goes with update(add) and readout(inclusive) only.
+    - (S15) value_decay goes with the rules that take it only: the transitions
+      of the others act on keys.
+    - (S16) normalize goes with the rules that take it and readout(inclusive)
+      only.
     - (S17) cu_seqlens needs batch size 1; the state's first dimension is then
       one less than the number of offsets.
-    - (S18) transition(before) needs update(dplr); the delta rule reads after
-      the decay.
+    - (S18) transition(before) goes with the rules that take it; the others
+      read after the decay.
     - (S19) scale is 0 or a normal number of the accumulation type.
     - (S20) input_gate goes with normalize only: without a quotient the factor
       e^m of the stored state, of any size, would have to be undone.
@@ -316,10 +320,11 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
       never formed.
     - (S24) normalize goes without value_decay: one denominator cannot follow
       factors that differ between value columns.
-    - (S25) with update(oja), beta is `[B, H, T]`: a step has one size.
+    - (S25) where a rule's step has one size, as with update(oja), beta is
+      `[B, H, T]`.
     - (S26) a constant decay or value_decay holds no positive number and no NaN.
-    - (S27) bonus goes with update(add) or update(dplr) only: the others write
-      beta·k, and a bonus could mean that or the key.
+    - (S27) bonus goes with the rules that take it: the others write beta·k,
+      and a bonus could mean that or the key.
     - (S28) state_indices is `[N]`, for the batch or, with cu_seqlens, for the
       packed sequences; the state's first dimension is then any. Each is −1 or
       a row of the state, and no row is there twice: checked at run time, where
@@ -342,7 +347,7 @@ def LinAttn_ScanOp : LinAttn_StructuredOp<"scan", [AttrSizedOperandSegments]> {
          tensor<2x8x?x64xf32>, tensor<2x8x64x64xf32>, tensor<2x8x64xf32>)
       -> (tensor<2x8x?x64xf32>, tensor<2x8x64x64xf32>, tensor<2x8x64xf32>)
     ```
-  }];
+  }]);
   let arguments = (ins
     LinAttn_Tokens:$query, LinAttn_Tokens:$key, LinAttn_Tokens:$value,
     Optional<LinAttn_Gate>:$decay, Optional<LinAttn_Gate>:$value_decay,

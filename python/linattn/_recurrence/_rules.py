@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import _linattn
 
-__all__ = ["BEFORE", "OPERANDS", "RULES", "spell_rules_with", "takes_transition"]
+__all__ = ["BEFORE", "OPERANDS", "RULES", "describe", "spell_rules_with", "takes_transition"]
 
 
 # By name: formula, the operands it takes and needs, the schedules that refuse it and why.
@@ -25,3 +25,14 @@ def takes_transition(update):
 def spell_rules_with(clause):
     """``update='delta' or update='oja'``: the rules that take an operand or a clause."""
     return " or ".join(f"update={name!r}" for name, rule in RULES.items() if clause in rule["takes"])
+
+
+def describe(function):
+    """Puts a line for each rule in place of the line RULES of a docstring."""
+    if function.__doc__ is None:  # Python runs without docstrings.
+        return
+    lines = (
+        f'- ``"{name}"``: ``{rule["formula"]}``; {", ".join(rule["takes"])}'
+        for name, rule in RULES.items()
+    )  # fmt: skip
+    function.__doc__ = function.__doc__.replace("RULES", "\n        ".join(lines))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._core._checks import check_flag
 from .._core._recipe import local
-from . import _plans, _snapshots
+from . import _plans, _rules, _snapshots
 from ._parts import check_inplace, describe_state, find_layout, finish_inplace, unpack
 from ._scan_plans import GATES, check_every, find_plan
 from ._state import State
@@ -67,20 +67,24 @@ def scan(
       q, k, v: ``[B, T, H, D]``, ``[B, T, D]`` or ``[T, D]``, as in `attention`.
       decay: natural logarithms, ≤ 0: ``[H]``, ``[B, T, H]`` or ``[B, T, H, K]``.
       value_decay: the same along the values, ``[B, T, H, V]``.
-      beta: ``[B, T, H]`` or ``[B, T, H, V]``, for ``update="delta"``; ``[B, T, H]``
-        for ``update="oja"``.
-      a, b: ``[B, T, H, K]``, for ``update="dplr"``.
-      erase, write: ``[B, T, H, K]`` and ``[B, T, H, V]``, for ``update="delta"``:
-        gates of the key that is erased and of the value that is written.
+      beta: ``[B, T, H]`` or ``[B, T, H, V]``, the step size; ``[B, T, H]`` for
+        ``update="oja"``.
+      a, b: ``[B, T, H, K]``, the vectors of a given transition.
+      erase, write: ``[B, T, H, K]`` and ``[B, T, H, V]``, gates of the key that is
+        erased and of the value that is written.
       input_gate: ``[B, T, H]``, natural logarithms of any sign: the key is written
         times e^input_gate, and the state carries a running maximum. Needs
         normalize.
       mask: bool ``[B, T]``; a False token decays the state and reads it, and does
         nothing else.
-      transition: whether `a` reads the state "before" or "after" the decay, for
-        ``update="dplr"``; the delta rule reads after it.
+      transition: whether `a` reads the state "before" or "after" the decay; a rule
+        that does not take this reads after it.
       bonus: ``[H, K]``, for ``readout="exclusive"``.
-      update: "add", "delta", "dplr" or "oja".
+      update: the rule by which a token is written. With Sd the decayed state and X
+        the one that the transition reads, S_t and the operands it takes are
+
+        RULES
+
       readout: "inclusive" reads the token's own write, "exclusive" does not.
       feature_map, normalize, eps, floor, abs_floor, clamp: as in `attention`. Under an
         input gate eps and floor meet the sum of the weights relative to the largest gate,
@@ -152,6 +156,9 @@ def scan(
     if inplace and isinstance(initial_state, State):
         return o, initial_state, *states
     return o, State(*parts, layout=find_layout(initial_state, state_layout)), *states
+
+
+_rules.describe(scan)
 
 
 def run_scan(
