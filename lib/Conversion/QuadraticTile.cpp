@@ -17,6 +17,10 @@
 // No N×N value exists; softmax rescales by c = e^(m_old − m_new) as it goes
 // (Milakov and Gimelshein, 2018; Dao et al., 2022).
 //
+// At the first block of keys the tiles of scores prefetch queries of the next
+// task, a few rows each, and those of outputs their own rows: rows of one head
+// lie far apart in memory.
+//
 //===----------------------------------------------------------------------===//
 
 #include "QuadraticPanels.h"
@@ -43,6 +47,8 @@ private:
   void initialize();
   void processPanel(Value panel, Value count);
   void scorePanel(Value panel, Value count);
+  void prefetchQueries(Value panel, Value j);
+  Value existingQuery(Value i);
   void hidePanel(Value panel, Value count);
   void weighPanel(Value panel, Value count);
   void accumulatePanel(Value panel, Value count);
@@ -52,6 +58,8 @@ private:
 
   /// [B, H, Tq], or null: where the log-sum-exp of each row goes.
   Value logSum;
+  /// i1: the block is the first one of its range of keys.
+  Value isFirstBlock;
   Value rows, transposed, keys, values, scores, output, maxima, sums,
       corrections;
 };
@@ -82,6 +90,8 @@ void QuadraticTile::emitTask() {
                [&](Value from, Value to) {
                  forEach(from, to, blockKeys(), [&](Value start) {
                    range.firstKey = start;
+                   isFirstBlock =
+                       compare(arith::CmpIPredicate::eq, start, from);
                    Value count = min(sub(to, start), index(blockKeys()));
                    packKeys(count);
                    forEach(panelCount(),
@@ -164,6 +174,7 @@ void QuadraticTile::processPanel(Value panel, Value count) {
 /// s[j][:] = Σ_d k[j,d] · qᵀ[d][:], `rows` keys at a time.
 void QuadraticTile::scorePanel(Value panel, Value count) {
   forEach(index(0), count, shape.rows, [&](Value j) {
+    ifThen(isFirstBlock, [&] { prefetchQueries(panel, j); });
     Rows sums = dotPanel(keys, transposed, keySize, panel, j);
     Value at = adjustsScores(op) ? positions(panel) : Value();
     for (int64_t i = 0; i < shape.rows; ++i) {
@@ -174,6 +185,26 @@ void QuadraticTile::scorePanel(Value panel, Value count) {
       storeVector(score, scores, {row, index(0)});
     }
   });
+}
+
+/// Prefetches the share of the tile of scores that begins at key j.
+void QuadraticTile::prefetchQueries(Value panel, Value j) {
+  std::optional<int64_t> known = getConstantIntValue(dim(op.getKey(), 2));
+  int64_t keys = std::min(known.value_or(blockKeys()), blockKeys());
+  int64_t share = llvm::divideCeil(
+      shape.cols, llvm::divideCeil(std::max<int64_t>(keys, 1), shape.rows));
+  Value first = add(mul(add(panel, index(panelsPerTask)), index(shape.cols)),
+                    mul(div(j, index(shape.rows)), index(share)));
+  for (int64_t i = 0; i < share; ++i)
+    prefetchRow(op.getQuery(),
+                {batch, queryHead, existingQuery(add(first, index(i)))},
+                index(0), dim(op.getQuery(), 3));
+}
+
+/// The query that lies so far behind the first one, or the last one of all.
+Value QuadraticTile::existingQuery(Value i) {
+  return min(add(range.firstQuery, i),
+             sub(dim(op.getQuery(), 2), index(1)));
 }
 
 /// Gives the keys that a query does not see a score without weight.
@@ -291,6 +322,13 @@ void QuadraticTile::accumulatePanel(Value panel, Value count) {
   int64_t cols = shape.cols;
   forEach(index(0), valueSize, cols, [&](Value column) {
     forEach(index(0), index(cols), shape.rows, [&](Value i) {
+      ifThen(isFirstBlock, [&] {
+        for (int64_t r = 0; r < shape.rows; ++r) {
+          Value query = add(mul(panel, index(cols)), add(i, index(r)));
+          prefetchRow(op.getOutput(), {batch, head, existingQuery(query)},
+                      column, index(cols), /*isWritten=*/true);
+        }
+      });
       SmallVector<Value> initial;
       for (int64_t r = 0; r < shape.rows; ++r) {
         Value query = add(i, index(r));
