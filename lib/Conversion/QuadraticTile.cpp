@@ -17,9 +17,10 @@
 // No N×N value exists; softmax rescales by c = e^(m_old − m_new) as it goes
 // (Milakov and Gimelshein, 2018; Dao et al., 2022).
 //
-// At the first block of keys the tiles of scores prefetch queries of the next
-// task, a few rows each, and those of outputs their own rows: rows of one head
-// lie far apart in memory.
+// Rows of one head lie far apart in memory, so tiles prefetch a few each. At the
+// first block of keys those of scores prefetch queries of the next task, those
+// of outputs their own rows; at the first panel keys and values of the next
+// block.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,7 +49,11 @@ private:
   void processPanel(Value panel, Value count);
   void scorePanel(Value panel, Value count);
   void prefetchQueries(Value panel, Value j);
+  void prefetchNextBlock(Value operand, Value head, Value j, int64_t count);
   Value existingQuery(Value i);
+  Value isFirst(Value panel) {
+    return compare(arith::CmpIPredicate::eq, panel, index(0));
+  }
   void hidePanel(Value panel, Value count);
   void weighPanel(Value panel, Value count);
   void accumulatePanel(Value panel, Value count);
@@ -175,6 +180,9 @@ void QuadraticTile::processPanel(Value panel, Value count) {
 void QuadraticTile::scorePanel(Value panel, Value count) {
   forEach(index(0), count, shape.rows, [&](Value j) {
     ifThen(isFirstBlock, [&] { prefetchQueries(panel, j); });
+    ifThen(isFirst(panel), [&] {
+      prefetchNextBlock(op.getKey(), keyHead, j, shape.rows);
+    });
     Rows sums = dotPanel(keys, transposed, keySize, panel, j);
     Value at = adjustsScores(op) ? positions(panel) : Value();
     for (int64_t i = 0; i < shape.rows; ++i) {
@@ -199,6 +207,16 @@ void QuadraticTile::prefetchQueries(Value panel, Value j) {
     prefetchRow(op.getQuery(),
                 {batch, queryHead, existingQuery(add(first, index(i)))},
                 index(0), dim(op.getQuery(), 3));
+}
+
+/// Prefetches `count` rows of the next block, from its row j on.
+void QuadraticTile::prefetchNextBlock(Value operand, Value head, Value j,
+                                      int64_t count) {
+  Value first = add(add(range.firstKey, index(blockKeys())), j);
+  Value last = sub(dim(operand, 2), index(1));
+  for (int64_t i = 0; i < count; ++i)
+    prefetchRow(operand, {batch, head, min(add(first, index(i)), last)},
+                index(0), dim(operand, 3));
 }
 
 /// The query that lies so far behind the first one, or the last one of all.
@@ -320,8 +338,14 @@ SmallVector<Value> QuadraticTile::accumulateRows(Value panel, Value i,
 /// o[i][:] = c[i]·o[i][:] + Σ_j p[j][i] · v[j][:], `rows` queries at a time.
 void QuadraticTile::accumulatePanel(Value panel, Value count) {
   int64_t cols = shape.cols;
+  // Of the rows of a block, for a tile.
+  int64_t share = llvm::divideCeil(blockKeys() * shape.rows, cols);
   forEach(index(0), valueSize, cols, [&](Value column) {
     forEach(index(0), index(cols), shape.rows, [&](Value i) {
+      ifThen(isFirst(panel), [&] {
+        prefetchNextBlock(op.getValue(), valueHead,
+                          mul(div(i, index(shape.rows)), index(share)), share);
+      });
       ifThen(isFirstBlock, [&] {
         for (int64_t r = 0; r < shape.rows; ++r) {
           Value query = add(mul(panel, index(cols)), add(i, index(r)));

@@ -144,7 +144,8 @@ def _means(f, name, tokens, m, heads):
         f.define(f"{name}_count", f"arith.constant {float_literal(float(count), f.scalar)} : {f.scalar}")
     weight = f.define(f"{name}_weight", f"arith.divf %one, %{name}_count : {f.scalar}")
     zeros = f.zeros(f"{name}_means", tensor_type(None, heads, m, size, f.scalar), batch)
-    maps = ["(b, h, i, d, t) -> (b, h, i, t, d)", "(b, h, i, d, t) -> (b, h, i, d)"]
+    # All heads of a segment in turn: their rows are neighbours in memory.
+    maps = ["(b, i, h, d, t) -> (b, h, i, t, d)", "(b, i, h, d, t) -> (b, h, i, d)"]
     body = [
         f"%0 = arith.mulf %x0, {weight} : {f.scalar}", f"%1 = arith.addf %y, %0 : {f.scalar}",
         f"linalg.yield %1 : {f.scalar}",
