@@ -15,6 +15,9 @@
 // first sweeps over the block prefetch the rows of the next one, a few lines
 // between the products, since rows of a head lie far apart.
 //
+// A fill with zeros right before it takes no pass over C: the first block starts
+// from zeros instead of reading it.
+//
 // Every element of C is one chain of fused multiply-adds in the order of k. Its
 // bits depend neither on its position nor on the number of threads.
 //===----------------------------------------------------------------------===//
@@ -100,11 +103,12 @@ StringRef findDims(linalg::LinalgOp op, Dims &dims) {
 
 class ContractionTile : public VectorBuilder {
 public:
-  ContractionTile(OpBuilder &b, linalg::LinalgOp op, Dims dims, int64_t lanes,
-                  int64_t cols, int64_t rows)
+  ContractionTile(OpBuilder &b, linalg::LinalgOp op, Dims dims,
+                  bool startsAtZero, int64_t lanes, int64_t cols, int64_t rows)
       : VectorBuilder(b, op.getLoc(),
                       getAccumulationType(getElementTypeOrSelf(dims.output))),
-        dims(std::move(dims)), lanes(lanes), cols(cols), rowsAtOnce(rows),
+        dims(std::move(dims)), startsAtZero(startsAtZero), lanes(lanes),
+        cols(cols), rowsAtOnce(rows),
         blockDepth(panelBytes / (cols * (type.getIntOrFloatBitWidth() / 8))),
         at(op.getNumLoops()) {}
 
@@ -132,6 +136,7 @@ private:
   void packTransposed(Value row);
   void prefetchNext(Value step);
   void sweepRows(Value row, Value last);
+  Value initialRow();
   SmallVector<Value> sum(SmallVector<Value> sums, unsigned level, Value row,
                          ArrayRef<Value> rows);
   SmallVector<Value> addProduct(SmallVector<Value> sums, Value row,
@@ -141,6 +146,8 @@ private:
   Value stride(unsigned level);
 
   Dims dims;
+  /// C holds nothing yet.
+  bool startsAtZero;
   int64_t lanes, cols, rowsAtOnce;
   /// Summands of a block.
   int64_t blockDepth;
@@ -206,7 +213,9 @@ void ContractionTile::sumBlocks(function_ref<void()> body) {
   };
   if (!isBlocked())
     return run(index(0), size);
-  forEach(index(0), size, blockDepth, [&](Value begin) {
+  // An empty sum still writes its zeros.
+  Value limit = startsAtZero ? max(size, index(1)) : size;
+  forEach(index(0), limit, blockDepth, [&](Value begin) {
     run(begin, min(add(begin, index(blockDepth)), size));
   });
 }
@@ -305,6 +314,18 @@ void ContractionTile::prefetchNext(Value step) {
   at[sum] = current;
 }
 
+Value ContractionTile::initialRow() {
+  auto read = [&] {
+    return readOperand(dims.output, indices(dims.outputMap), cols);
+  };
+  if (!startsAtZero)
+    return read();
+  if (!isBlocked())
+    return zeros(cols);
+  Value isFirst = compare(arith::CmpIPredicate::eq, blockBegin, index(0));
+  return select(isFirst, zeros(cols), read());
+}
+
 /// `rowsAtOnce` rows of the output; those past the last one repeat it.
 void ContractionTile::sweepRows(Value row, Value last) {
   SmallVector<Value> rows, sums;
@@ -313,7 +334,7 @@ void ContractionTile::sweepRows(Value row, Value last) {
   at[dims.n] = column;
   for (Value m : rows) {
     at[dims.m] = m;
-    sums.push_back(readOperand(dims.output, indices(dims.outputMap), cols));
+    sums.push_back(initialRow());
   }
   sums = sum(sums, 0, index(0), rows);
   at[dims.n] = column;
@@ -370,6 +391,22 @@ SmallVector<Value> ContractionTile::sum(SmallVector<Value> sums, unsigned level,
                 });
 }
 
+/// The fill with zeros whose buffer the op is the first one to use; null if
+/// there is none.
+linalg::FillOp findZeroFill(linalg::LinalgOp op, Value output) {
+  for (Operation *before = op->getPrevNode(); before;
+       before = before->getPrevNode()) {
+    auto fill = dyn_cast<linalg::FillOp>(before);
+    if (fill && fill.getOutputs()[0] == output)
+      return matchPattern(fill.getInputs()[0], m_PosZeroFloat())
+                 ? fill
+                 : linalg::FillOp();
+    if (!isMemoryEffectFree(before) && !isa<memref::AllocOp>(before))
+      break;
+  }
+  return {};
+}
+
 /// Why a product stays a loop nest: too small to be packed, or within a task.
 StringRef whyNotTiled(linalg::LinalgOp op, const Dims &dims, int64_t lanes) {
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
@@ -408,10 +445,13 @@ struct ContractionToVector : OpInterfaceRewritePattern<linalg::LinalgOp> {
       return rewriter.notifyMatchFailure(op, why);
     }
     int64_t cols = chooseColumns(op, dims, lanes);
-    ContractionTile(rewriter, op, std::move(dims), lanes, cols,
+    linalg::FillOp fill = findZeroFill(op, dims.output);
+    ContractionTile(rewriter, op, std::move(dims), bool(fill), lanes, cols,
                     registers * 3 / 4 * lanes / cols)
         .emit();
     rewriter.eraseOp(op);
+    if (fill)
+      rewriter.eraseOp(fill);
     return success();
   }
 

@@ -115,7 +115,7 @@ def _nystrom_text(dtype, extents, m, divides, iterations, return_residual, scale
     values = f.contract("values", maps, inverse, values, f.zeros("values", tensor_type(None, s.Ho, m, s.V, scalar), batch))
     results = [f.narrow(f.attend("o", q, few_k, values, f.output_type))]
     if return_residual:
-        results.append(_residual(f, a, inverse, batch, m))
+        results.append(_residual(f, a, inverse, batch))
     return f.finish("nystrom", results)
 
 
@@ -210,17 +210,16 @@ def _pseudo_inverse(f, a, batch, m, iterations):
     matrix = f.types[a]
     body = [f"%0 = arith.divf %x0, %x1 : {scalar}", f"linalg.yield %0 : {scalar}"]
     start = f.generic("z0", [_TRANSPOSED, _OF_HEAD, _MATRIX], _PARALLEL, [a, norm], f.empty("z0_empty", matrix, batch), body)
-    maps = [PRODUCT[name] for name in ("left", "right", "result")]
-    zeros, empty = f.zeros("matrix", matrix, batch), f.empty("matrix", matrix, batch)
+    empty = f.empty("matrix", matrix, batch)
     count, f.types["%z"] = len(f.lines), matrix
-    az = f.contract("az", maps, a, "%z", zeros)
+    az = _multiply(f, "az", a, "%z", batch)
     inner = az
     for number in (7.0, 15.0, 13.0):
         name = f"factor{int(number)}"
         inner = f.generic(name, [_MATRIX, _MATRIX], _PARALLEL, [inner], empty, _diagonal(number, scalar, "%zero", "%x0"))
         if number != 13.0:
-            inner = f.contract(f"{name}_az", maps, az, inner, zeros)
-    product = f.contract("four_z", maps, "%z", inner, zeros)
+            inner = _multiply(f, f"{name}_az", az, inner, batch)
+    product = _multiply(f, "four_z", "%z", inner, batch)
     body = [
         f"%n = arith.constant 0.25 : {scalar}", f"%0 = arith.mulf %x0, %n : {scalar}", f"linalg.yield %0 : {scalar}",
     ]  # fmt: skip
@@ -234,12 +233,16 @@ def _pseudo_inverse(f, a, batch, m, iterations):
     return f.define("inverse", "\n".join([loop, *lines, f"  scf.yield %z1 : {matrix}", "  }"]), matrix)
 
 
-def _residual(f, a, z, batch, m):
+def _multiply(f, name, left, right, batch):
+    """The product of square matrices, which starts from zeros of its own: they need no pass over memory."""
+    maps = [PRODUCT[name] for name in ("left", "right", "result")]
+    return f.contract(name, maps, left, right, f.zeros(name, f.types[left], batch))
+
+
+def _residual(f, a, z, batch):
     """‖A Z A − A‖ / ‖A‖ of every head."""
     scalar = f.scalar
-    maps = [PRODUCT[name] for name in ("left", "right", "result")]
-    az = f.contract("residual_az", maps, a, z, "%matrix_zeros")
-    aza = f.contract("residual_aza", maps, az, a, "%matrix_zeros")
+    aza = _multiply(f, "residual_aza", _multiply(f, "residual_az", a, z, batch), a, batch)
     type_ = tensor_type(None, f.sizes.Ho, scalar)
     sums = []
     for name, inputs, value in (("error", [aza, a], "%d"), ("size", [a, a], "%x0")):
