@@ -15,8 +15,8 @@
 // first sweeps over the block prefetch the rows of the next one, a few lines
 // between the products, since rows of a head lie far apart.
 //
-// A fill with zeros right before it takes no pass over C: the first block starts
-// from zeros instead of reading it.
+// A fill with zeros right before it takes no pass over C: the first block
+// starts from zeros instead of reading it.
 //
 // Every element of C is one chain of fused multiply-adds in the order of k. Its
 // bits depend neither on its position nor on the number of threads.

@@ -17,10 +17,10 @@
 // No N×N value exists; softmax rescales by c = e^(m_old − m_new) as it goes
 // (Milakov and Gimelshein, 2018; Dao et al., 2022).
 //
-// Rows of one head lie far apart in memory, so tiles prefetch a few each. At the
-// first block of keys those of scores prefetch queries of the next task, those
-// of outputs their own rows; at the first panel keys and values of the next
-// block.
+// Rows of one head lie far apart in memory, so tiles prefetch a few each. At
+// the first block of keys those of scores prefetch queries of the next task,
+// those of outputs their own rows; at the first panel keys and values of the
+// next block.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,6 +43,7 @@ public:
 private:
   void emitTask();
   void allocateScratch();
+  void decidePrefetches(Value isFirst, Value hasNext);
   void packQueries();
   void packKeys(Value count);
   void initialize();
@@ -51,8 +52,10 @@ private:
   void prefetchQueries(Value panel, Value j);
   void prefetchNextBlock(Value operand, Value head, Value j, int64_t count);
   Value existingQuery(Value i);
-  Value isFirst(Value panel) {
-    return compare(arith::CmpIPredicate::eq, panel, index(0));
+  Value fetchesKeysAt(Value panel) {
+    return arith::AndIOp::create(
+        b, loc, fetchesKeys,
+        compare(arith::CmpIPredicate::eq, panel, index(0)));
   }
   void hidePanel(Value panel, Value count);
   void weighPanel(Value panel, Value count);
@@ -63,8 +66,9 @@ private:
 
   /// [B, H, Tq], or null: where the log-sum-exp of each row goes.
   Value logSum;
-  /// i1: the block is the first one of its range of keys.
-  Value isFirstBlock;
+  /// i1: whether the tiles of this block prefetch outputs, queries of the next
+  /// task, and, at their first panel, keys and values of the next block.
+  Value fetchesOutputs, fetchesQueries, fetchesKeys;
   Value rows, transposed, keys, values, scores, output, maxima, sums,
       corrections;
 };
@@ -91,20 +95,31 @@ void QuadraticTile::emitTask() {
   keyShift = headMaximum(range.keyLimit);
   packQueries();
   initialize();
-  forEachRange(visible.begin(range.firstQuery), range.keyLimit,
-               [&](Value from, Value to) {
-                 forEach(from, to, blockKeys(), [&](Value start) {
-                   range.firstKey = start;
-                   isFirstBlock =
-                       compare(arith::CmpIPredicate::eq, start, from);
-                   Value count = min(sub(to, start), index(blockKeys()));
-                   packKeys(count);
-                   forEach(panelCount(),
-                           [&](Value panel) { processPanel(panel, count); });
-                 });
-               });
+  forEachRange(
+      visible.begin(range.firstQuery), range.keyLimit,
+      [&](Value from, Value to) {
+        forEach(from, to, blockKeys(), [&](Value start) {
+          range.firstKey = start;
+          Value count = min(sub(to, start), index(blockKeys()));
+          decidePrefetches(
+              compare(arith::CmpIPredicate::eq, start, from),
+              compare(arith::CmpIPredicate::slt, add(start, count), to));
+          packKeys(count);
+          forEach(panelCount(),
+                  [&](Value panel) { processPanel(panel, count); });
+        });
+      });
   writeOutputs();
   freeScratch();
+}
+
+void QuadraticTile::decidePrefetches(Value isFirst, Value hasNext) {
+  Value nextQuery = add(range.firstQuery, index(panelsPerTask * shape.cols));
+  fetchesOutputs = isFirst;
+  fetchesQueries = arith::AndIOp::create(
+      b, loc, isFirst,
+      compare(arith::CmpIPredicate::slt, nextQuery, dim(op.getQuery(), 2)));
+  fetchesKeys = hasNext;
 }
 
 void QuadraticTile::allocateScratch() {
@@ -179,10 +194,9 @@ void QuadraticTile::processPanel(Value panel, Value count) {
 /// s[j][:] = Σ_d k[j,d] · qᵀ[d][:], `rows` keys at a time.
 void QuadraticTile::scorePanel(Value panel, Value count) {
   forEach(index(0), count, shape.rows, [&](Value j) {
-    ifThen(isFirstBlock, [&] { prefetchQueries(panel, j); });
-    ifThen(isFirst(panel), [&] {
-      prefetchNextBlock(op.getKey(), keyHead, j, shape.rows);
-    });
+    ifThen(fetchesQueries, [&] { prefetchQueries(panel, j); });
+    ifThen(fetchesKeysAt(panel),
+           [&] { prefetchNextBlock(op.getKey(), keyHead, j, shape.rows); });
     Rows sums = dotPanel(keys, transposed, keySize, panel, j);
     Value at = adjustsScores(op) ? positions(panel) : Value();
     for (int64_t i = 0; i < shape.rows; ++i) {
@@ -221,8 +235,7 @@ void QuadraticTile::prefetchNextBlock(Value operand, Value head, Value j,
 
 /// The query that lies so far behind the first one, or the last one of all.
 Value QuadraticTile::existingQuery(Value i) {
-  return min(add(range.firstQuery, i),
-             sub(dim(op.getQuery(), 2), index(1)));
+  return min(add(range.firstQuery, i), sub(dim(op.getQuery(), 2), index(1)));
 }
 
 /// Gives the keys that a query does not see a score without weight.
@@ -342,11 +355,11 @@ void QuadraticTile::accumulatePanel(Value panel, Value count) {
   int64_t share = llvm::divideCeil(blockKeys() * shape.rows, cols);
   forEach(index(0), valueSize, cols, [&](Value column) {
     forEach(index(0), index(cols), shape.rows, [&](Value i) {
-      ifThen(isFirst(panel), [&] {
+      ifThen(fetchesKeysAt(panel), [&] {
         prefetchNextBlock(op.getValue(), valueHead,
                           mul(div(i, index(shape.rows)), index(share)), share);
       });
-      ifThen(isFirstBlock, [&] {
+      ifThen(fetchesOutputs, [&] {
         for (int64_t r = 0; r < shape.rows; ++r) {
           Value query = add(mul(panel, index(cols)), add(i, index(r)));
           prefetchRow(op.getOutput(), {batch, head, existingQuery(query)},

@@ -5,9 +5,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-// The table of update rules, whose rows stand in UpdateRules.td. The verifier, the lowerings, the cost model and
-// Python look up the properties they depend on; they compare no names. Only the
-// oracles state each rule independently.
+// The table of update rules, whose rows stand in UpdateRules.td. The verifier,
+// the lowerings, the cost model and Python look up the properties they depend
+// on; they compare no names. Only the oracles state each rule independently.
 //===----------------------------------------------------------------------===//
 
 #ifndef LINATTN_ANALYSIS_UPDATERULES_H
