@@ -117,7 +117,9 @@ public:
 private:
   /// The panel of a block stays in a first cache, A's part of the rows of a
   /// task in a second one.
-  static constexpr int64_t panelBytes = 16 << 10, taskRows = 192;
+  static constexpr int64_t panelBytes = 32 << 10, taskRows = 192;
+  /// The panel fills the first cache while the next rows come.
+  static constexpr int64_t secondCache = 2;
   /// Summands of a step; blocks have a multiple of it.
   static constexpr int64_t unroll = 4;
 
@@ -310,7 +312,7 @@ void ContractionTile::prefetchNext(Value step) {
   Value current = at[sum];
   at[sum] = min(add(blockEnd, step), sub(sizeOf(sum), index(1)));
   prefetchRow(dims.right, ArrayRef(indices(dims.rightMap)).drop_back(), column,
-              index(cols));
+              index(cols), /*isWritten=*/false, secondCache);
   at[sum] = current;
 }
 

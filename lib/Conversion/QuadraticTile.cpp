@@ -50,13 +50,15 @@ private:
   void processPanel(Value panel, Value count);
   void scorePanel(Value panel, Value count);
   void prefetchQueries(Value panel, Value j);
+  void prefetchValues(Value panel, Value i, Value column);
   void prefetchNextBlock(Value operand, Value head, Value j, int64_t count);
-  Value existingQuery(Value i);
-  Value fetchesKeysAt(Value panel) {
-    return arith::AndIOp::create(
-        b, loc, fetchesKeys,
-        compare(arith::CmpIPredicate::eq, panel, index(0)));
+  void prefetchTokens(Value operand, SmallVector<Value> place, Value first,
+                      int64_t count, Value column, Value width,
+                      bool isWritten = false);
+  Value isZero(Value i) {
+    return compare(arith::CmpIPredicate::eq, i, index(0));
   }
+  Value both(Value x, Value y) { return arith::AndIOp::create(b, loc, x, y); }
   void hidePanel(Value panel, Value count);
   void weighPanel(Value panel, Value count);
   void accumulatePanel(Value panel, Value count);
@@ -116,9 +118,8 @@ void QuadraticTile::emitTask() {
 void QuadraticTile::decidePrefetches(Value isFirst, Value hasNext) {
   Value nextQuery = add(range.firstQuery, index(panelsPerTask * shape.cols));
   fetchesOutputs = isFirst;
-  fetchesQueries = arith::AndIOp::create(
-      b, loc, isFirst,
-      compare(arith::CmpIPredicate::slt, nextQuery, dim(op.getQuery(), 2)));
+  fetchesQueries = both(isFirst, compare(arith::CmpIPredicate::slt, nextQuery,
+                                         dim(op.getQuery(), 2)));
   fetchesKeys = hasNext;
 }
 
@@ -195,7 +196,7 @@ void QuadraticTile::processPanel(Value panel, Value count) {
 void QuadraticTile::scorePanel(Value panel, Value count) {
   forEach(index(0), count, shape.rows, [&](Value j) {
     ifThen(fetchesQueries, [&] { prefetchQueries(panel, j); });
-    ifThen(fetchesKeysAt(panel),
+    ifThen(both(fetchesKeys, isZero(panel)),
            [&] { prefetchNextBlock(op.getKey(), keyHead, j, shape.rows); });
     Rows sums = dotPanel(keys, transposed, keySize, panel, j);
     Value at = adjustsScores(op) ? positions(panel) : Value();
@@ -215,27 +216,46 @@ void QuadraticTile::prefetchQueries(Value panel, Value j) {
   int64_t keys = std::min(known.value_or(blockKeys()), blockKeys());
   int64_t share = llvm::divideCeil(
       shape.cols, llvm::divideCeil(std::max<int64_t>(keys, 1), shape.rows));
-  Value first = add(mul(add(panel, index(panelsPerTask)), index(shape.cols)),
+  Value ahead = add(mul(add(panel, index(panelsPerTask)), index(shape.cols)),
                     mul(div(j, index(shape.rows)), index(share)));
-  for (int64_t i = 0; i < share; ++i)
-    prefetchRow(op.getQuery(),
-                {batch, queryHead, existingQuery(add(first, index(i)))},
-                index(0), dim(op.getQuery(), 3));
+  prefetchTokens(op.getQuery(), {batch, queryHead},
+                 add(range.firstQuery, ahead), share, index(0),
+                 dim(op.getQuery(), 3));
+}
+
+/// Prefetches the share of the tile of outputs at query i and a column.
+void QuadraticTile::prefetchValues(Value panel, Value i, Value column) {
+  int64_t share = llvm::divideCeil(blockKeys() * shape.rows, shape.cols);
+  ifThen(both(fetchesKeys, both(isZero(panel), isZero(column))), [&] {
+    prefetchNextBlock(op.getValue(), valueHead,
+                      mul(div(i, index(shape.rows)), index(share)), share);
+  });
+  ifThen(fetchesOutputs, [&] {
+    Value query = add(mul(panel, index(shape.cols)), i);
+    prefetchTokens(op.getOutput(), {batch, head}, add(range.firstQuery, query),
+                   shape.rows, column, index(shape.cols), /*isWritten=*/true);
+  });
 }
 
 /// Prefetches `count` rows of the next block, from its row j on.
 void QuadraticTile::prefetchNextBlock(Value operand, Value head, Value j,
                                       int64_t count) {
-  Value first = add(add(range.firstKey, index(blockKeys())), j);
-  Value last = sub(dim(operand, 2), index(1));
-  for (int64_t i = 0; i < count; ++i)
-    prefetchRow(operand, {batch, head, min(add(first, index(i)), last)},
-                index(0), dim(operand, 3));
+  prefetchTokens(operand, {batch, head},
+                 add(add(range.firstKey, index(blockKeys())), j), count,
+                 index(0), dim(operand, 3));
 }
 
-/// The query that lies so far behind the first one, or the last one of all.
-Value QuadraticTile::existingQuery(Value i) {
-  return min(add(range.firstQuery, i), sub(dim(op.getQuery(), 2), index(1)));
+/// Prefetches columns of an operand [B, H, T, D] from a token on; past the last
+/// token that one again.
+void QuadraticTile::prefetchTokens(Value operand, SmallVector<Value> place,
+                                   Value first, int64_t count, Value column,
+                                   Value width, bool isWritten) {
+  Value last = sub(dim(operand, 2), index(1));
+  place.emplace_back();
+  forEach(index(count), [&](Value i) {
+    place.back() = min(add(first, i), last);
+    prefetchRow(operand, place, column, width, isWritten);
+  });
 }
 
 /// Gives the keys that a query does not see a score without weight.
@@ -351,21 +371,9 @@ SmallVector<Value> QuadraticTile::accumulateRows(Value panel, Value i,
 /// o[i][:] = c[i]·o[i][:] + Σ_j p[j][i] · v[j][:], `rows` queries at a time.
 void QuadraticTile::accumulatePanel(Value panel, Value count) {
   int64_t cols = shape.cols;
-  // Of the rows of a block, for a tile.
-  int64_t share = llvm::divideCeil(blockKeys() * shape.rows, cols);
   forEach(index(0), valueSize, cols, [&](Value column) {
     forEach(index(0), index(cols), shape.rows, [&](Value i) {
-      ifThen(fetchesKeysAt(panel), [&] {
-        prefetchNextBlock(op.getValue(), valueHead,
-                          mul(div(i, index(shape.rows)), index(share)), share);
-      });
-      ifThen(fetchesOutputs, [&] {
-        for (int64_t r = 0; r < shape.rows; ++r) {
-          Value query = add(mul(panel, index(cols)), add(i, index(r)));
-          prefetchRow(op.getOutput(), {batch, head, existingQuery(query)},
-                      column, index(cols), /*isWritten=*/true);
-        }
-      });
+      prefetchValues(panel, i, column);
       SmallVector<Value> initial;
       for (int64_t r = 0; r < shape.rows; ++r) {
         Value query = add(i, index(r));

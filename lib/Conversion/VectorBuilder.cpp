@@ -260,9 +260,8 @@ int64_t VectorBuilder::localityOf(Value memref) const {
 }
 
 void VectorBuilder::prefetchRow(Value memref, ArrayRef<Value> row, Value column,
-                                Value width, bool isWritten) {
+                                Value width, bool isWritten, int64_t locality) {
   int64_t line = elementsPerLine(memref);
-  int64_t locality = localityOf(memref);
   auto prefetch = [&](Value d) {
     SmallVector<Value> at(row);
     at.push_back(add(column, d));

@@ -126,9 +126,14 @@ public:
   /// is passed over.
   static constexpr int64_t rowsAhead = 8;
   /// Prefetches `width` elements, at least one, from `column` on of one row of
-  /// an operand, which may begin anywhere in a line.
+  /// an operand, which may begin anywhere in a line. An operand [B, H, T, D]
+  /// knows the cache that its rows belong into.
   void prefetchRow(Value memref, ArrayRef<Value> row, Value column, Value width,
-                   bool isWritten = false);
+                   bool isWritten = false) {
+    prefetchRow(memref, row, column, width, isWritten, localityOf(memref));
+  }
+  void prefetchRow(Value memref, ArrayRef<Value> row, Value column, Value width,
+                   bool isWritten, int64_t locality);
   /// Prefetches a row of a state, for writing by default, which is always into
   /// the first cache; the row need not exist.
   void prefetchState(Value memref, ValueRange indices, int64_t size,

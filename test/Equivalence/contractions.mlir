@@ -1,5 +1,6 @@
 // RUN: linattn-run %s --all --open-size=1,13,40 --compare=reference
 // RUN: linattn-run %s --all --open-size=13 --compare=exact
+// RUN: linattn-run %s --entry=from_zeros --open-size=0 --compare=reference
 
 // Products of matrices in register tiles against loops: projections before and
 // behind a recurrence, weights as [out, in], sums over heads and their features.
@@ -36,4 +37,14 @@ func.func @long(%a: tensor<13x?xf32>, %b: tensor<?x70xf32>, %c: tensor<13x70xf32
   %y = linalg.matmul ins(%a, %b : tensor<13x?xf32>, tensor<?x70xf32>) outs(%c : tensor<13x70xf32>) -> tensor<13x70xf32>
   %z = linalg.matmul indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>] ins(%d, %e : tensor<20x600xf32>, tensor<64x600xf32>) outs(%f : tensor<20x64xf32>) -> tensor<20x64xf32>
   return %y, %z : tensor<13x70xf32>, tensor<20x64xf32>
+}
+
+// A sum that starts from zeros, of no summand too.
+
+func.func @from_zeros(%a: tensor<13x?xf32>, %b: tensor<?x70xf32>) -> tensor<13x70xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<13x70xf32>
+  %c = linalg.fill ins(%zero : f32) outs(%e : tensor<13x70xf32>) -> tensor<13x70xf32>
+  %y = linalg.matmul ins(%a, %b : tensor<13x?xf32>, tensor<?x70xf32>) outs(%c : tensor<13x70xf32>) -> tensor<13x70xf32>
+  return %y : tensor<13x70xf32>
 }

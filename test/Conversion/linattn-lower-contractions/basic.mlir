@@ -50,7 +50,9 @@ func.func @merge(%o: memref<2x4x?x16xbf16>, %w: memref<4x16x64xbf16>, %y: memref
 }
 
 // Blocks of a long sum: a panel of each stays in a first cache, and rows of the
-// output take the sums of one block after another.
+// output take the sums of one block after another. Each step of a sweep
+// prefetches a row of the next block, its last line included, since it may begin
+// within a line.
 
 // CHECK-LABEL: func.func @long(
 // CHECK:         scf.parallel
@@ -60,9 +62,55 @@ func.func @merge(%o: memref<2x4x?x16xbf16>, %w: memref<4x16x64xbf16>, %y: memref
 // CHECK:             scf.for {{.*}} = %[[BEGIN]] to %[[END]] step
 // CHECK:               vector.store {{.*}}, %[[PANEL]]
 // CHECK:             scf.for
-// CHECK:               vector.fma
+// CHECK:               scf.for
+// CHECK:                 %[[NEXT:.+]] = arith.minsi {{.*}}, %c999
+// CHECK-NEXT:            memref.prefetch %arg1[%[[NEXT]], %{{.*}}], read, locality<2>
+// CHECK-COUNT-2:         memref.prefetch %arg1[%[[NEXT]], %{{.*}}]
+// CHECK:                 vector.fma
 // CHECK:               vector.transfer_write
 func.func @long(%a: memref<128x1000xf32>, %b: memref<1000x96xf32>, %c: memref<128x96xf32>) {
   linalg.matmul ins(%a, %b : memref<128x1000xf32>, memref<1000x96xf32>) outs(%c : memref<128x96xf32>)
+  return
+}
+
+// A fill with zeros right before the product takes no pass over memory: the first
+// block starts from zeros. An empty sum still writes them.
+
+// CHECK-LABEL: func.func @from_zeros(
+// CHECK-NOT:     linalg.fill
+// CHECK:         %[[LIMIT:.+]] = arith.maxsi %{{.*}}, %c1
+// CHECK:         scf.for %[[BEGIN:.+]] = %c0 to %[[LIMIT]] step
+// CHECK:           %[[FIRST:.+]] = arith.cmpi eq, %[[BEGIN]], %c0
+// CHECK:           arith.select %[[FIRST]], %{{.*}} : vector<32xf32>
+func.func @from_zeros(%a: memref<16x?xf32>, %b: memref<?x32xf32>, %c: memref<16x32xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%c : memref<16x32xf32>)
+  %other = memref.alloc() : memref<16x32xf32>
+  linalg.matmul ins(%a, %b : memref<16x?xf32>, memref<?x32xf32>) outs(%c : memref<16x32xf32>)
+  memref.dealloc %other : memref<16x32xf32>
+  return
+}
+
+// Another number stays, and so does a buffer that is read in between.
+
+// CHECK-LABEL: func.func @from_ones(
+// CHECK:         linalg.fill
+// CHECK:         vector.fma
+func.func @from_ones(%a: memref<16x64xf32>, %b: memref<64x32xf32>, %c: memref<16x32xf32>) {
+  %one = arith.constant 1.0 : f32
+  linalg.fill ins(%one : f32) outs(%c : memref<16x32xf32>)
+  linalg.matmul ins(%a, %b : memref<16x64xf32>, memref<64x32xf32>) outs(%c : memref<16x32xf32>)
+  return
+}
+
+// CHECK-LABEL: func.func @read_between(
+// CHECK:         linalg.fill
+// CHECK:         memref.copy
+// CHECK:         vector.fma
+func.func @read_between(%a: memref<16x64xf32>, %b: memref<64x32xf32>, %c: memref<16x32xf32>, %d: memref<16x32xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%c : memref<16x32xf32>)
+  memref.copy %c, %d : memref<16x32xf32> to memref<16x32xf32>
+  linalg.matmul ins(%a, %b : memref<16x64xf32>, memref<64x32xf32>) outs(%c : memref<16x32xf32>)
   return
 }

@@ -12,6 +12,32 @@ func.func @forward(%x: memref<1x2x1024x64xf32>, %l: memref<1x2x1024xf32>) {
   return
 }
 
+// Tiles prefetch a few rows each, the line in which a row ends included: those of
+// scores queries of the next task and keys of the next block, those of outputs
+// its values and their own rows.
+
+// CHECK-LABEL: func.func @prefetch(
+// CHECK-SAME:    %[[Q:[a-z0-9]+]]: memref<1x2x?x64xf32>, %[[K:[a-z0-9]+]]: memref<1x2x?x64xf32>, %[[V:[a-z0-9]+]]: memref<1x2x?x64xf32>, %[[O:[a-z0-9]+]]: memref<1x2x?x64xf32>
+// CHECK:         scf.for %[[KEY:.+]] = %c0 to %[[KEYS:[0-9]+]] step %c32
+// CHECK:           %[[IS_FIRST:.+]] = arith.cmpi eq, %[[KEY]], %c0
+// CHECK:           %[[HAS_NEXT:.+]] = arith.cmpi slt, %{{.+}}, %[[KEYS]]
+// CHECK:           %[[HAS_QUERY:.+]] = arith.cmpi slt, %{{.+}}, %{{.+}} : index
+// CHECK:           %[[FETCHES_QUERIES:.+]] = arith.andi %[[IS_FIRST]], %[[HAS_QUERY]]
+// CHECK:           scf.if %[[FETCHES_QUERIES]]
+// CHECK-COUNT-5:     memref.prefetch %[[Q]][{{.*}}], read
+// CHECK:           arith.andi %[[HAS_NEXT]], %
+// CHECK-COUNT-5:     memref.prefetch %[[K]][{{.*}}], read
+// CHECK:           vector.fma
+// CHECK:           arith.andi %[[HAS_NEXT]], %
+// CHECK-COUNT-5:     memref.prefetch %[[V]][{{.*}}], read
+// CHECK:           scf.if %[[IS_FIRST]]
+// CHECK-COUNT-3:     memref.prefetch %[[O]][{{.*}}], write
+// CHECK-NOT:       memref.prefetch
+func.func @prefetch(%q: memref<1x2x?x64xf32>, %k: memref<1x2x?x64xf32>, %v: memref<1x2x?x64xf32>, %o: memref<1x2x?x64xf32>, %l: memref<1x2x?xf32>) {
+  linattn.softmax %q, %k, %v into(%o, %l) : (memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?xf32>) -> ()
+  return
+}
+
 // Sums of dk and dv for each task, a head; blocks of 64 keys against 128 queries. Panels on the diagonal are masked. The sums
 // are written in the end.
 
