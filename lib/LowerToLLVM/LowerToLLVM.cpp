@@ -147,16 +147,14 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   mathOptions.approximateLog1p = false;
   pm.addPass(createConvertMathToLLVMPass(mathOptions));
   pm.addPass(createConvertMathToLibmPass());
-  // Functions of libm take scalars, so that vectors are unrolled for them.
-  pm.addPass(createConvertVectorToLLVMPass(vectorOptions));
   pm.addPass(createLinAttnLowerAllocationsPass());
   pm.addPass(createLinAttnLowerMPIToLLVMPass());
-  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
-  pm.addPass(createConvertIndexToLLVMPass());
-  pm.addPass(createArithToLLVMConversionPass());
-  pm.addPass(createConvertControlFlowToLLVMPass());
-  pm.addPass(createConvertFuncToLLVMPass());
-  pm.addPass(createUBToLLVMConversionPass());
+  // One conversion: each walks over the whole module and takes as long. Vectors
+  // are among them, since they are unrolled for functions of libm.
+  ConvertToLLVMPassOptions rest;
+  rest.filterDialects = {"arith",  "cf", "func",  "index",
+                         "memref", "ub", "vector"};
+  pm.addPass(createConvertToLLVMPass(rest));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
