@@ -15,7 +15,7 @@ dist=${1:-$root/dist}
 pythons=""
 for python in "${@:2}"; do
   path=$(command -v "$python") || {
-    echo "error: there is no $python" >&2
+    echo "error: $python does not exist" >&2
     exit 1
   }
   pythons="$pythons;$path"

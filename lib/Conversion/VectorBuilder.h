@@ -113,7 +113,7 @@ public:
     /// ... and rows in steps of `lanes`, unless they may be anywhere.
     bool anywhere = false;
   };
-  /// Reads the columns of such a block and transposes them. Converted to the
+  /// Reads the columns of a block and transposes them. Converted to the
   /// accumulation type; past either end 0.
   SmallVector<Value> readTransposed(Value memref, const BlockPlace &place,
                                     int64_t lanes);

@@ -28,7 +28,7 @@ struct TypeInfo {
 };
 
 /// Python objects that live as long as the interpreter. They are leaked, since
-/// there is no safe moment to release them.
+/// at exit no moment to release them is safe.
 struct Libraries {
   nanobind::object numpyArray, numpyEmpty, float32, float64;
   nanobind::object uint16;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs Python in a root folder with nothing but libc, Python and the wheels.
 #   tools/wheel/clean.sh FOLDER WHEEL... -- ARGUMENT...
-# Debian's packages are unpacked below build/clean and not installed: there is no
-# shell, no compiler and no LLVM. FOLDER becomes the root. pip installs the wheels
+# Debian's packages are unpacked below build/clean and not installed: shell,
+# compiler and LLVM are absent. FOLDER becomes the root. pip installs the wheels
 # to /packages there, with NumPy from its index. Other packages that a program takes from
 # the virtual environment of the project, such as PyTorch, lie in /site.
 set -euo pipefail

@@ -59,7 +59,7 @@ def case(name, build_forward):
 
 
 def _gradient(torch, call, tensors, do):
-    """What `Work.run` is: the gradient of the first tensor, all others computed with it."""
+    """The function `Work.run`: the gradient of the first tensor, all others computed with it."""
 
     def run(threads, form):
         import linattn

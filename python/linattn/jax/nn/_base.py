@@ -278,7 +278,7 @@ class Layer:
         return {}
 
     def _cached(self):
-        """What a cache has of each sequence: (shape, dtype or None for that of the tokens) by name."""
+        """The parts of a cache for each sequence, by name: (shape, dtype or None for that of the tokens)."""
         return {}
 
 

@@ -31,7 +31,7 @@ class _Softmax(Projected):
             check_size("window", self.window)
 
     def _keys(self, room):
-        """What a cache keeps of `room` tokens."""
+        """The parts of a cache with room for so many tokens."""
         tokens = ((room, self._sizes.key_heads, self._sizes.head_dim), None)
         return {"keys": tokens, "values": tokens, "length": ((), jnp.int32)}
 
