@@ -125,7 +125,12 @@ run_checks() {
 
 require setup "$root/tools/setup.sh"
 require configure configure
-require build compile
+# Only the unit tests need their binaries, and they need little else.
+targets=()
+for name in "${suites[@]}"; do
+  [ "$name" = unit ] && targets+=(linattn-unit-tests) || targets+=(all)
+done
+require build compile "${targets[@]}"
 for name in "${suites[@]}"; do
   "run_$name"
 done

@@ -100,16 +100,16 @@ void ChunkTask::allocate() {
   OpFoldResult tokens = b.getIndexAttr(plan.padded);
   OpFoldResult columns = getAsOpFoldResult(valueSize);
   OpFoldResult features = getAsOpFoldResult(keySize);
-  // Without members the first one is read all the same, to no end.
-  OpFoldResult members = getAsOpFoldResult(max(group, index(1)));
+  // Without a group the first one is read all the same, to no end.
+  OpFoldResult groupSize = getAsOpFoldResult(max(group, index(1)));
   OpFoldResult one = b.getIndexAttr(1);
   OpFoldResult width = b.getIndexAttr(shape.cols);
   OpFoldResult pairs = b.getIndexAttr(writers());
   packed.keys = scratch({tokens, features});
   packed.values = scratch({tokens, columns});
   if (!readsTransition()) {
-    packed.queries = scratch({members, tokens, features});
-    scores.queries = scratch({members, pairs, tokens, tokens});
+    packed.queries = scratch({groupSize, tokens, features});
+    scores.queries = scratch({groupSize, pairs, tokens, tokens});
   }
   // All panels where that is a number: what is not used is not touched.
   bool isKnown = getConstantIntValue(task.mostPanels).has_value();
@@ -119,7 +119,7 @@ void ChunkTask::allocate() {
   panel.outputRows = scratch({b.getIndexAttr(plan.rowsAtOnce), width});
   if (plan.norm) {
     epilogue.emplace(b, plan.norm, shape.lanes, /*isEpilogue=*/true);
-    panel.normRows = scratch({members, tokens, columns});
+    panel.normRows = scratch({groupSize, tokens, columns});
   }
   if (hasTransition()) {
     if (readsKeys())
@@ -138,7 +138,7 @@ void ChunkTask::allocate() {
   if (r.write)
     packed.writeGates = scratch({tokens, columns});
   if (r.bonus)
-    numbers.own = scratch({members, tokens});
+    numbers.own = scratch({groupSize, tokens});
   allocateNumbers();
 }
 
@@ -146,7 +146,7 @@ void ChunkTask::allocate() {
 void ChunkTask::allocateNumbers() {
   OpFoldResult tokens = b.getIndexAttr(plan.padded), one = b.getIndexAttr(1);
   OpFoldResult features = getAsOpFoldResult(keySize);
-  OpFoldResult members = getAsOpFoldResult(max(group, index(1)));
+  OpFoldResult groupSize = getAsOpFoldResult(max(group, index(1)));
   if (hasChannelDecay()) {
     packed.channelGates = scratch({tokens, features});
     scores.total = scratch({features});
@@ -164,7 +164,7 @@ void ChunkTask::allocateNumbers() {
     numbers.rescales = scratch({tokens});
   if (needsRowMax(op.getFeatureMapKind(), isStabilised())) {
     numbers.keyShifts = scratch({tokens});
-    numbers.queryShifts = scratch({members, tokens});
+    numbers.queryShifts = scratch({groupSize, tokens});
   }
   if (hasScalarGate()) {
     OpFoldResult oneMore = b.getIndexAttr(plan.padded + 1);
@@ -178,7 +178,7 @@ void ChunkTask::allocateNumbers() {
     scores.residual = scratch({hasChannelDecay() ? features : one});
   if (r.state.normalizer) {
     panel.z = scratch({features});
-    numbers.inverses = scratch({members, tokens});
+    numbers.inverses = scratch({groupSize, tokens});
     if (hasMovingFloor())
       numbers.maxima = scratch({tokens});
   }

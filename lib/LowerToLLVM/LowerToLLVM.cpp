@@ -149,11 +149,11 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   pm.addPass(createConvertMathToLibmPass());
   pm.addPass(createLinAttnLowerAllocationsPass());
   pm.addPass(createLinAttnLowerMPIToLLVMPass());
-  // One conversion: each walks over the whole module and takes as long. Vectors
-  // are among them, since they are unrolled for functions of libm.
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  // One conversion, since each walks over the whole module. Vectors are among
+  // them: they are unrolled for functions of libm.
   ConvertToLLVMPassOptions rest;
-  rest.filterDialects = {"arith",  "cf", "func",  "index",
-                         "memref", "ub", "vector"};
+  rest.filterDialects = {"arith", "cf", "func", "index", "ub", "vector"};
   pm.addPass(createConvertToLLVMPass(rest));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createReconcileUnrealizedCastsPass());

@@ -341,7 +341,7 @@ def test_without_its_library():
     assert "expected /no/such.so to be the library of linattn's runner" in result.stderr
 
 
-@pytest.mark.skipif(not (BUILD / "bin/linattn-compile").exists(), reason="there is no compiler")
+@pytest.mark.skipif(not (BUILD / "bin/linattn-compile").exists(), reason="the compiler is not built")
 def test_code_for_other_processors(tmp_path):
     """A bundle may have some; it is refused where there is no other."""
 

@@ -134,7 +134,7 @@ print(*o.memory)
 def on():
     """A function that runs a program of Python on another processor."""
     if not shutil.which("qemu-x86_64"):
-        pytest.skip("there is no qemu-x86_64")
+        pytest.skip("qemu-x86_64 is missing")
     folder = str(pathlib.Path(linattn_runner.__file__).parents[1])
 
     def run(cpu, program):
