@@ -396,6 +396,8 @@ SmallVector<Value> ContractionTile::sum(SmallVector<Value> sums, unsigned level,
 /// The fill with zeros whose buffer the op is the first one to use; null if
 /// there is none.
 linalg::FillOp findZeroFill(linalg::LinalgOp op, Value output) {
+  if (llvm::is_contained(op.getDpsInputs(), output))
+    return {};
   for (Operation *before = op->getPrevNode(); before;
        before = before->getPrevNode()) {
     auto fill = dyn_cast<linalg::FillOp>(before);

@@ -50,7 +50,7 @@ private:
   void processPanel(Value panel, Value count);
   void scorePanel(Value panel, Value count);
   void prefetchQueries(Value panel, Value j);
-  void prefetchValues(Value panel, Value i, Value column);
+  void prefetchWhileAccumulating(Value panel, Value i, Value column);
   void prefetchNextBlock(Value operand, Value head, Value j, int64_t count);
   void prefetchTokens(Value operand, SmallVector<Value> place, Value first,
                       int64_t count, Value column, Value width,
@@ -223,8 +223,10 @@ void QuadraticTile::prefetchQueries(Value panel, Value j) {
                  dim(op.getQuery(), 3));
 }
 
-/// Prefetches the share of the tile of outputs at query i and a column.
-void QuadraticTile::prefetchValues(Value panel, Value i, Value column) {
+/// Prefetches the share of the tile of outputs at query i and a column: of the
+/// next block's values, and the outputs themselves.
+void QuadraticTile::prefetchWhileAccumulating(Value panel, Value i,
+                                              Value column) {
   int64_t share = llvm::divideCeil(blockKeys() * shape.rows, shape.cols);
   ifThen(both(fetchesKeys, both(isZero(panel), isZero(column))), [&] {
     prefetchNextBlock(op.getValue(), valueHead,
@@ -373,7 +375,7 @@ void QuadraticTile::accumulatePanel(Value panel, Value count) {
   int64_t cols = shape.cols;
   forEach(index(0), valueSize, cols, [&](Value column) {
     forEach(index(0), index(cols), shape.rows, [&](Value i) {
-      prefetchValues(panel, i, column);
+      prefetchWhileAccumulating(panel, i, column);
       SmallVector<Value> initial;
       for (int64_t r = 0; r < shape.rows; ++r) {
         Value query = add(i, index(r));

@@ -114,3 +114,13 @@ func.func @read_between(%a: memref<16x64xf32>, %b: memref<64x32xf32>, %c: memref
   linalg.matmul ins(%a, %b : memref<16x64xf32>, memref<64x32xf32>) outs(%c : memref<16x32xf32>)
   return
 }
+
+// CHECK-LABEL: func.func @reads_its_output(
+// CHECK:         linalg.fill
+// CHECK:         vector.fma
+func.func @reads_its_output(%a: memref<32x32xf32>, %c: memref<32x32xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%c : memref<32x32xf32>)
+  linalg.matmul ins(%a, %c : memref<32x32xf32>, memref<32x32xf32>) outs(%c : memref<32x32xf32>)
+  return
+}
