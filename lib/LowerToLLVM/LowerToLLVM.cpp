@@ -147,14 +147,16 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   mathOptions.approximateLog1p = false;
   pm.addPass(createConvertMathToLLVMPass(mathOptions));
   pm.addPass(createConvertMathToLibmPass());
+  // Functions of libm take scalars, so that vectors are unrolled for them.
+  pm.addPass(createConvertVectorToLLVMPass(vectorOptions));
   pm.addPass(createLinAttnLowerAllocationsPass());
   pm.addPass(createLinAttnLowerMPIToLLVMPass());
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());
-  // One conversion, since each walks over the whole module. Vectors are among
-  // them: they are unrolled for functions of libm.
-  ConvertToLLVMPassOptions rest;
-  rest.filterDialects = {"arith", "cf", "func", "index", "ub", "vector"};
-  pm.addPass(createConvertToLLVMPass(rest));
+  pm.addPass(createConvertIndexToLLVMPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createConvertFuncToLLVMPass());
+  pm.addPass(createUBToLLVMConversionPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
