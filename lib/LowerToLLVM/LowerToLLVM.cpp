@@ -136,18 +136,17 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   pm.addPass(createCSEPass());
   pm.addPass(createSCFToControlFlowPass());
 
+  ConvertMathToLLVMPassOptions mathOptions;
+  mathOptions.approximateLog1p = false;
+  pm.addPass(createConvertMathToLLVMPass(mathOptions));
+  // Functions of libm take scalars: vectors are unrolled for them.
+  pm.addPass(createConvertMathToLibmPass());
   ConvertVectorToLLVMPassOptions vectorOptions;
   vectorOptions.amx = options.amx;
   vectorOptions.vectorContractLowering =
       vector::VectorContractLowering::OuterProduct;
   vectorOptions.vectorTransposeLowering =
       vector::VectorTransposeLowering::Shuffle1D;
-  pm.addPass(createConvertVectorToLLVMPass(vectorOptions));
-  ConvertMathToLLVMPassOptions mathOptions;
-  mathOptions.approximateLog1p = false;
-  pm.addPass(createConvertMathToLLVMPass(mathOptions));
-  pm.addPass(createConvertMathToLibmPass());
-  // Functions of libm take scalars, so that vectors are unrolled for them.
   pm.addPass(createConvertVectorToLLVMPass(vectorOptions));
   pm.addPass(createLinAttnLowerAllocationsPass());
   pm.addPass(createLinAttnLowerMPIToLLVMPass());
