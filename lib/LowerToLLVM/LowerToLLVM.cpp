@@ -151,11 +151,10 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   pm.addPass(createLinAttnLowerAllocationsPass());
   pm.addPass(createLinAttnLowerMPIToLLVMPass());
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());
-  pm.addPass(createConvertIndexToLLVMPass());
-  pm.addPass(createArithToLLVMConversionPass());
-  pm.addPass(createConvertControlFlowToLLVMPass());
-  pm.addPass(createConvertFuncToLLVMPass());
-  pm.addPass(createUBToLLVMConversionPass());
+  // One conversion, since each walks over the whole module.
+  ConvertToLLVMPassOptions rest;
+  rest.filterDialects = {"arith", "cf", "func", "index", "ub"};
+  pm.addPass(createConvertToLLVMPass(rest));
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
 
