@@ -84,7 +84,7 @@ llvm::Expected<std::string> compileCpuImage(mlir::ModuleOp mlirModule,
   };
   auto object = generateCode(
       mlirModule, signature.entry, emitEntries,
-      {CodeFormat::Object, options.math, /*runsOnce=*/false, machine});
+      {CodeFormat::Object, options.math, Optimization::Full, machine});
   if (!object)
     return object.takeError();
   return linkShared({object->data(), object->size()}, options.linker);

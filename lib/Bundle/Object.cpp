@@ -186,7 +186,7 @@ llvm::Expected<CompiledCode> compile(llvm::StringRef text,
                             : CodeFormat::Object;
     auto bytes = generateCode(
         session.getModule(), signature->entry, emitEntries,
-        {format, options.math, /*runsOnce=*/false, std::move(machine)});
+        {format, options.math, Optimization::Full, std::move(machine)});
     if (!bytes)
       return bytes.takeError();
     code.object.assign(bytes->begin(), bytes->end());

@@ -74,6 +74,17 @@ llvm::Expected<Math> linattn::detail::getDefaultMath() {
       "expected LINATTN_MATH to be strict or fast, but got " + text);
 }
 
+llvm::Expected<Optimization> linattn::detail::getDefaultOptimization() {
+  const char *name = std::getenv("LINATTN_OPTIMIZATION");
+  llvm::StringRef text = name ? name : "full";
+  if (text == "quick")
+    return Optimization::Quick;
+  if (text == "full" || text.empty())
+    return Optimization::Full;
+  return llvm::createStringError(
+      "expected LINATTN_OPTIMIZATION to be full or quick, but got " + text);
+}
+
 /// Why this machine has no products of a unit, as a sentence; empty if it has.
 static llvm::StringRef whyNoUnit(MatrixUnit unit, Math math) {
   switch (unit) {
@@ -182,15 +193,16 @@ static constexpr const char *kOptimization =
     "instcombine<max-iterations=1;no-verify-fixpoint>,"
     "loop-mssa(licm),div-rem-pairs,simplifycfg),globaldce,constmerge";
 
+/// What makes less code to generate than it takes time.
+static constexpr const char *kQuickOptimization =
+    "function(sroa,early-cse,simplifycfg),globaldce";
+
 static llvm::Error optimize(llvm::Module &module, llvm::TargetMachine &machine,
-                            bool fast) {
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopUnrolling = fast;
-  tuning.LoopVectorization = fast;
-  tuning.SLPVectorization = fast;
+                            Optimization optimization) {
+  if (optimization == Optimization::Quick)
+    return optimizeModule(module, machine, kQuickOptimization);
   keepTiledLoops(module);
-  return optimizeModule(module, machine, fast ? kOptimization : "default<O1>",
-                        tuning);
+  return optimizeModule(module, machine, kOptimization);
 }
 
 llvm::Expected<llvm::SmallVector<char, 0>>
@@ -208,10 +220,12 @@ linattn::detail::generateCode(mlir::ModuleOp mlirModule,
     return emitWrappers(module, signature, subnormals);
   };
   // Code in a prime field runs once.
+  Optimization optimization =
+      options.prime ? Optimization::Quick
+                    : options.optimization.value_or(Optimization::Full);
   return generateCode(mlirModule, signature.entry, emitEntries,
                       {format, options.math.value_or(Math::Strict),
-                       options.prime.has_value(),
-                       /*machine=*/{}});
+                       optimization, /*machine=*/{}});
 }
 
 llvm::Expected<llvm::SmallVector<char, 0>> linattn::detail::generateCode(
@@ -221,7 +235,7 @@ llvm::Expected<llvm::SmallVector<char, 0>> linattn::detail::generateCode(
   auto machine = createTargetMachine(options.machine);
   if (!machine)
     return machine.takeError();
-  if (options.runsOnce)
+  if (options.optimization == Optimization::Quick)
     (*machine)->setOptLevel(llvm::CodeGenOptLevel::None);
   DiagnosticCollector diagnostics(*mlirModule.getContext());
   llvm::LLVMContext context;
@@ -240,8 +254,7 @@ llvm::Expected<llvm::SmallVector<char, 0>> linattn::detail::generateCode(
   accessBFloatAsInteger(*module);
   if (options.math == Math::Fast)
     relaxMath(*module);
-  if (llvm::Error error =
-          optimize(*module, **machine, /*fast=*/!options.runsOnce))
+  if (llvm::Error error = optimize(*module, **machine, options.optimization))
     return std::move(error);
 
   llvm::SmallVector<char, 0> code;

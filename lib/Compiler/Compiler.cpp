@@ -299,6 +299,12 @@ llvm::Expected<Kernel> Compiler::compile(llvm::StringRef text,
       return math.takeError();
     resolved.math = *math;
   }
+  if (!resolved.optimization) {
+    llvm::Expected<Optimization> optimization = getDefaultOptimization();
+    if (!optimization)
+      return optimization.takeError();
+    resolved.optimization = *optimization;
+  }
   if (!resolved.matrixUnit) {
     llvm::Expected<MatrixUnit> unit = getDefaultMatrixUnit();
     if (!unit)

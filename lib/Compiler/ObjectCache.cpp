@@ -40,7 +40,7 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
   // Lists all options, so that the compiler reports a new one: all are part of
   // the key except `isolated`, `memoryCache`, `diskCache` and `cacheDir`.
   [[maybe_unused]] const auto &[o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11,
-                                o12, o13, o14, o15, o16] = options;
+                                o12, o13, o14, o15, o16, o17] = options;
   llvm::SHA256 hash;
   // Lengths keep adjacent fields apart.
   auto add = [&](llvm::StringRef field) {
@@ -60,6 +60,7 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
   add(options.checkDecays ? "decays" : "");
   add(options.prime ? std::to_string(*options.prime) : "floats");
   add(options.math == Math::Fast ? "fast" : "strict");
+  add(options.optimization == Optimization::Quick ? "quick" : "full");
   // A missing unit leaves a remark in the result; another process may have the
   // unit.
   for (MatrixUnit unit : {options.matrixUnit.value_or(MatrixUnit::None),

@@ -213,7 +213,7 @@ compileHost(mlir::ModuleOp module, llvm::StringRef name) {
     return llvm::Error::success();
   };
   CodeGenOptions options;
-  options.runsOnce = true;
+  options.optimization = Optimization::Quick;
   auto object = generateCode(module, name, emitEntries, options);
   if (!object)
     return object.takeError();

@@ -10,9 +10,8 @@
 
 llvm::Error linattn::optimizeModule(llvm::Module &module,
                                     llvm::TargetMachine &machine,
-                                    llvm::StringRef pipeline,
-                                    const llvm::PipelineTuningOptions &tuning) {
-  llvm::PassBuilder builder(&machine, tuning);
+                                    llvm::StringRef pipeline) {
+  llvm::PassBuilder builder(&machine);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager graphs;

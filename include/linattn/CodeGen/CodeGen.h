@@ -48,6 +48,9 @@ const std::string &getTargetFeatures();
 /// The arithmetic that LINATTN_MATH names, strict by default.
 llvm::Expected<Math> getDefaultMath();
 
+/// The optimization that LINATTN_OPTIMIZATION names, full by default.
+llvm::Expected<Optimization> getDefaultOptimization();
+
 /// The matrix unit that LINATTN_MATRIX_UNIT names, none by default.
 llvm::Expected<MatrixUnit> getDefaultMatrixUnit();
 
@@ -79,8 +82,7 @@ struct Machine {
 struct CodeGenOptions {
   CodeFormat format = CodeFormat::Object;
   Math math = Math::Strict;
-  /// The code runs once: compile quickly rather than well.
-  bool runsOnce = false;
+  Optimization optimization = Optimization::Full;
   Machine machine = {};
 };
 

@@ -35,6 +35,11 @@ struct ScheduleHints {
   int64_t multiprocessors = 0, bandwidth = 0;
 };
 
+/// How much LLVM optimizes a kernel of a CPU. Full: for speed. Quick: as little
+/// as it can, which compiles in half the time; the passes of MLIR and the
+/// numbers are the same.
+enum class Optimization { Full, Quick };
+
 /// The unit that multiplies matrices of 16-bit tokens on a CPU: its vectors,
 /// the tiles of AMX, the dot products of AVX-512 BF16, or vectors that compute
 /// the bits of AMX.
@@ -51,6 +56,9 @@ struct CompilerOptions {
   /// By default the arithmetic that LINATTN_MATH in the environment names, or
   /// strict.
   std::optional<Math> math;
+  /// By default the optimization that LINATTN_OPTIMIZATION in the environment
+  /// names (full or quick), or full.
+  std::optional<Optimization> optimization;
   /// For NVVM: the chip to compile for, "sm_90". If empty, the chip that
   /// LINATTN_CHIP in the environment names, or the current device.
   std::string chip;

@@ -17,8 +17,7 @@ namespace linattn {
 /// instructions and costs of `machine`. Fails, without changing the module, if
 /// the pipeline does not parse.
 llvm::Error optimizeModule(llvm::Module &module, llvm::TargetMachine &machine,
-                           llvm::StringRef pipeline,
-                           const llvm::PipelineTuningOptions &tuning = {});
+                           llvm::StringRef pipeline);
 
 } // namespace linattn
 
