@@ -17,6 +17,11 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+# Kernels' numbers are proven with the code that users run, by the modules marked `optimized`,
+# by GoogleTest and by lit. The others prove what stands around kernels, and compile in half
+# the time. A value of the caller's, or LINATTN_MATRIX=all, holds for all.
+OPTIMIZATION = os.environ.get("LINATTN_OPTIMIZATION", "full" if os.environ.get("LINATTN_MATRIX") == "all" else "")
+
 # Properties draw 25 examples by default. The seed is the same every time unless
 # LINATTN_TEST_SEED says otherwise, `random` for instance; a report names it.
 SEED = os.environ.get("LINATTN_TEST_SEED", "0")
@@ -39,6 +44,13 @@ def rank_of(point):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "sampled(of): the seed picks one of so many cases; LINATTN_MATRIX=all runs them all")
+    config.addinivalue_line("markers", "optimized: kernels are compiled with all of LLVM's optimizations")
+
+
+def pytest_runtest_setup(item):
+    """Before any fixture of the test compiles a kernel."""
+    optimized = item.get_closest_marker("optimized")
+    os.environ["LINATTN_OPTIMIZATION"] = OPTIMIZATION or ("full" if optimized else "quick")
 
 
 def pytest_collection_modifyitems(config, items):

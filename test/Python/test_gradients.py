@@ -6,6 +6,8 @@ import pytest
 
 import linattn
 
+pytestmark = pytest.mark.optimized
+
 torch = pytest.importorskip("torch")
 
 B, T, K, V = 2, 37, 8, 5

@@ -12,6 +12,8 @@ import pytest
 
 import linattn
 
+pytestmark = pytest.mark.optimized
+
 # name, dtype: lowest and highest argument, and the bound in units in the last
 # place of the result.
 BOUNDS = {

@@ -19,6 +19,8 @@ import linattn
 from linattn import _linattn, reference
 from linattn._families import _family
 
+pytestmark = pytest.mark.optimized
+
 FORMS = ["auto", "token", "state-tile", "chunk:16", "chunk:64", "segments:100"]
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 

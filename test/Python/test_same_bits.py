@@ -15,7 +15,7 @@ from test_properties import DTYPES, make, rules
 
 import linattn
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = [pytest.mark.sampled(3), pytest.mark.optimized]
 
 DRAWS = EXAMPLES // 2
 

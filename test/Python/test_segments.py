@@ -7,6 +7,8 @@ from conftest import assert_agrees
 import linattn
 from linattn import reference
 
+pytestmark = pytest.mark.optimized
+
 
 @pytest.mark.parametrize("pad", [4, 8, 9, 16, 19])
 @pytest.mark.parametrize("feature_map", ["exp", "elu"])

@@ -7,6 +7,8 @@ from conftest import relative_error
 import linattn
 from linattn import reference
 
+pytestmark = pytest.mark.optimized
+
 LONG = 16384
 
 

@@ -144,6 +144,30 @@ TEST(CompilerMath, TheEnvironmentSaysUnlessTheCallerDoes) {
   EXPECT_EQ(getSumIR(std::nullopt).find("reassoc"), std::string::npos);
 }
 
+static std::string getSumAssembly(std::optional<Optimization> optimization) {
+  CompilerOptions options;
+  options.diskCache = options.memoryCache = false;
+  options.optimization = optimization;
+  auto kernel = Compiler(options).compile(kSum);
+  if (!kernel)
+    return llvm::toString(kernel.takeError());
+  return llvm::cantFail(kernel->assembly());
+}
+
+TEST(CompilerOptimization, TheEnvironmentSaysUnlessTheCallerDoes) {
+  std::string full = getSumAssembly(Optimization::Full);
+  std::string quick = getSumAssembly(Optimization::Quick);
+  EXPECT_NE(full, quick);
+  EXPECT_EQ(getSumAssembly(std::nullopt), full);
+  setenv("LINATTN_OPTIMIZATION", "quick", 1);
+  EXPECT_EQ(getSumAssembly(std::nullopt), quick);
+  EXPECT_EQ(getSumAssembly(Optimization::Full), full);
+  setenv("LINATTN_OPTIMIZATION", "best", 1);
+  EXPECT_EQ(getSumAssembly(std::nullopt),
+            "expected LINATTN_OPTIMIZATION to be full or quick, but got best");
+  unsetenv("LINATTN_OPTIMIZATION");
+}
+
 TEST(CompilerRemarks, ReportDecisions) {
   Kernel kernel = test::compile(R"mlir(
     func.func @f(%q: tensor<1x1x?x16xf32>, %k: tensor<1x1x?x16xf32>,
@@ -385,6 +409,7 @@ TEST_F(CacheTest, KeysDistinguishAllOptions) {
        {Target::Reference, Target::Trace, Target::NVVMEmulated, Target::NVVM})
     add([&](CompilerOptions &o) { o.target = target; });
   add([](CompilerOptions &o) { o.math = Math::Fast; });
+  add([](CompilerOptions &o) { o.optimization = Optimization::Quick; });
   add([](CompilerOptions &o) { o.chip = "sm_90"; });
   add([](CompilerOptions &o) { o.hints.sequences = 8; });
   add([](CompilerOptions &o) { o.hints.tokens = 8; });
