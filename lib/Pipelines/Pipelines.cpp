@@ -172,7 +172,6 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
     pm.addNestedPass<func::FuncOp>(createLinAttnEmulateAMXPass({isExact}));
   else if (options.matrixUnit == ::linattn::MatrixUnit::Dot)
     pm.addNestedPass<func::FuncOp>(createLinAttnLowerAMXToDotPass());
-  pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
   pm.addNestedPass<func::FuncOp>(createCSEPass());
   addContract(pm, "linalg");
 }
