@@ -1,6 +1,6 @@
 """Results depend on a sequence, never on its neighbours: the same bits alone, in a batch, packed
 by `cu_seqlens`, beside longer and shorter sequences, with any number of threads, among other
-heads and in other memory.
+heads and in other memory, however much LLVM optimizes.
 
 `LINATTN_TEST_EXAMPLES=1000` makes the run long; a failing draw is shrunk and printed.
 """
@@ -140,6 +140,25 @@ def test_named_families(case, stateful):
         result = function(**{key: of(key, x) for key, x in operands.items()}, **given_state, **flag)
         alone = (result[0], parts(result[1])) if stateful else (result, [])
         assert_same(alone, (packed[0][:, begin:end], [part[i : i + 1] for part in packed[1]]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_quick_code_has_the_same_bits(dtype, monkeypatch):
+    """LLVM's optimizations change no order of sums."""
+    rng = np.random.default_rng(1)
+    q, k, v = (rng.standard_normal((2, 75, 2, 32)).astype(dtype) for _ in range(3))
+    k = (k / 6).astype(dtype)
+    decay, beta = -rng.random((2, 75, 2, 32), np.float32), rng.random((2, 75, 2), np.float32)
+    calls = [
+        lambda: (linattn.attention(q, k, v, weights="softmax", causal=True), []),
+        lambda: (linattn.scan(q, k, v, feature_map="exp", normalize=True), []),
+        lambda: scan((q, k, v), {"decay": decay}, "auto", True),
+        lambda: scan((q, k, v), {"decay": decay, "beta": beta, "update": "delta"}, "auto", True),
+    ]
+    optimized = [call() for call in calls]
+    monkeypatch.setenv("LINATTN_OPTIMIZATION", "quick")
+    for call, expected in zip(calls, optimized):
+        assert_same(call(), expected)
 
 
 def take(state, i):
