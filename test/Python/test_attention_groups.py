@@ -8,8 +8,6 @@ from conftest import SEED, assert_agrees
 import linattn
 from linattn import reference
 
-pytestmark = pytest.mark.optimized
-
 RNG = np.random.default_rng(SEED)
 ENDS, KEY_ENDS = [0, 33, 33, 40, 90], [0, 50, 53, 60, 101]
 LENGTHS, PAGE = np.int64([5, 70, 0, 33]), 8

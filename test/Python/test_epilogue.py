@@ -7,7 +7,7 @@ import linattn
 from conftest import relative_error
 from linattn import reference
 
-pytestmark = [pytest.mark.sampled(3), pytest.mark.optimized]
+pytestmark = pytest.mark.sampled(3)
 
 B, H, K = 2, 4, 32
 

@@ -14,7 +14,7 @@ from conftest import Foreign, assert_agrees, runs_or_refuses
 from linattn import _linattn, fla, reference
 from linattn._core import _arrays
 
-pytestmark = [pytest.mark.sampled(2), pytest.mark.optimized]
+pytestmark = pytest.mark.sampled(2)
 
 torch = pytest.importorskip("torch")
 

@@ -12,8 +12,6 @@ from conftest import assert_agrees
 import linattn
 from linattn import reference
 
-pytestmark = pytest.mark.optimized
-
 
 def run_limited(code):
     """Runs code in a process of its own; `limit(n)` leaves it n MiB of address space."""

@@ -13,8 +13,6 @@ from linattn import reference
 from linattn._families import _family
 from linattn._recurrence import _plans
 
-pytestmark = pytest.mark.optimized
-
 module = linattn._linattn
 FAMILIES = _family._families
 SCALED = [case for case in CASES if "-" not in case and FAMILIES[CASES[case][0]].takes_scale]
