@@ -193,7 +193,7 @@ static constexpr const char *kOptimization =
     "instcombine<max-iterations=1;no-verify-fixpoint>,"
     "loop-mssa(licm),div-rem-pairs,simplifycfg),globaldce,constmerge";
 
-/// What makes less code to generate than it takes time.
+/// Passes that take less time than the generation of the code that they remove.
 static constexpr const char *kQuickOptimization =
     "function(sroa,early-cse,simplifycfg),globaldce";
 
