@@ -143,6 +143,15 @@ MatrixUnit linattn::detail::resolveMatrixUnit(const CompilerOptions &options,
   return MatrixUnit::None;
 }
 
+static Optimization resolveOptimization(const CompilerOptions &options) {
+  if (options.prime) // Code in a prime field runs once.
+    return Optimization::Quick;
+  // Without optimizations LLVM keeps no tile in a register across blocks.
+  if (resolveMatrixUnit(options) == MatrixUnit::AMX)
+    return Optimization::Full;
+  return options.optimization.value_or(Optimization::Full);
+}
+
 /// NaN and infinities keep their meaning: masks and running maxima depend on
 /// them.
 static void relaxMath(llvm::Module &module) {
@@ -219,13 +228,9 @@ linattn::detail::generateCode(mlir::ModuleOp mlirModule,
         return error;
     return emitWrappers(module, signature, subnormals);
   };
-  // Code in a prime field runs once.
-  Optimization optimization =
-      options.prime ? Optimization::Quick
-                    : options.optimization.value_or(Optimization::Full);
   return generateCode(mlirModule, signature.entry, emitEntries,
                       {format, options.math.value_or(Math::Strict),
-                       optimization, /*machine=*/{}});
+                       resolveOptimization(options), /*machine=*/{}});
 }
 
 llvm::Expected<llvm::SmallVector<char, 0>> linattn::detail::generateCode(
