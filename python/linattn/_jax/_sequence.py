@@ -56,8 +56,8 @@ class SequenceParallel:
             others, and the initial state, the same on every device.
 
         Returns:
-          What the function returns: the outputs of this device's tokens, and where it is
-          wanted the final state of all tokens, the same on every device.
+          The results of the function: the outputs of this device's tokens, and on request
+          the final state of all tokens, the same on every device.
 
         Raises:
           ValueError, TypeError: naming the operand, what was expected and what came.

@@ -62,7 +62,7 @@ class _Inputs:
 def _family(name, operands):
     """A case of a family: `operands` makes its arrays, by position or by name.
 
-    What it builds is how it runs, its oracle, and the bytes that it moves.
+    A case has a call, its oracle, and the number of bytes that the call moves.
     """
 
     def build(sizes, open):

@@ -64,9 +64,9 @@ class SequenceParallel:
             every rank.
 
         Returns:
-          What the function returns: the outputs of this rank's tokens, and where it is
-          wanted the final state, ``[N, H, K, V]`` for all sequences, with the states of those
-          that end on this rank and zeros for the others.
+          The results of the function: the outputs of this rank's tokens, and on request the
+          final state, ``[N, H, K, V]`` for all sequences, with the states of those that end
+          on this rank and zeros for the others.
 
         Raises:
           ValueError, TypeError: naming the operand, what was expected and what came. Where

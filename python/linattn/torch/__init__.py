@@ -10,7 +10,7 @@ something else than memory, goes through PyTorch's dispatcher by itself; that of
 tensors does not. Three operators serve all functions:
 
 ``torch.ops.linattn.run(call, operands, state)``
-    What a function computes. `call` says which one, and everything of it but its tensors.
+    A call of a function on tensors. `call` holds the function and all arguments but tensors.
 ``torch.ops.linattn.run_(call, operands, state)``
     The same, where the initial state becomes the final one in place.
 ``torch.ops.linattn.run_backward(call, operands, state, cotangents, given, wanted)``
