@@ -63,26 +63,32 @@ static void setFunctionTarget(llvm::Module &module,
   }
 }
 
+/// The value that a variable of the environment names, one of two; the first
+/// unless it is set.
+template <typename Value>
+static llvm::Expected<Value>
+readVariable(const char *variable, std::pair<llvm::StringRef, Value> usual,
+             std::pair<llvm::StringRef, Value> other) {
+  const char *set = std::getenv(variable);
+  llvm::StringRef text = set ? set : "";
+  if (text.empty() || text == usual.first)
+    return usual.second;
+  if (text == other.first)
+    return other.second;
+  return llvm::createStringError(llvm::Twine("expected ") + variable +
+                                 " to be " + usual.first + " or " +
+                                 other.first + ", but got " + text);
+}
+
 llvm::Expected<Math> linattn::detail::getDefaultMath() {
-  const char *name = std::getenv("LINATTN_MATH");
-  llvm::StringRef text = name ? name : "strict";
-  if (text == "fast")
-    return Math::Fast;
-  if (text == "strict" || text.empty())
-    return Math::Strict;
-  return llvm::createStringError(
-      "expected LINATTN_MATH to be strict or fast, but got " + text);
+  return readVariable<Math>("LINATTN_MATH", {"strict", Math::Strict},
+                            {"fast", Math::Fast});
 }
 
 llvm::Expected<Optimization> linattn::detail::getDefaultOptimization() {
-  const char *name = std::getenv("LINATTN_OPTIMIZATION");
-  llvm::StringRef text = name ? name : "full";
-  if (text == "quick")
-    return Optimization::Quick;
-  if (text == "full" || text.empty())
-    return Optimization::Full;
-  return llvm::createStringError(
-      "expected LINATTN_OPTIMIZATION to be full or quick, but got " + text);
+  return readVariable<Optimization>("LINATTN_OPTIMIZATION",
+                                    {"full", Optimization::Full},
+                                    {"quick", Optimization::Quick});
 }
 
 /// Why this machine has no products of a unit, as a sentence; empty if it has.

@@ -289,28 +289,30 @@ KernelImpl::getCodeFor(llvm::ArrayRef<BufferView> inputs,
   return variant.code.get();
 }
 
+/// Takes what the caller leaves open from the environment.
+static llvm::Error setDefaults(CompilerOptions &options) {
+  llvm::Error error = llvm::Error::success();
+  auto set = [&](auto &option, auto getDefault) {
+    if (option || error)
+      return;
+    auto value = getDefault();
+    if (value)
+      option = *value;
+    else
+      error = value.takeError();
+  };
+  set(options.math, getDefaultMath);
+  set(options.optimization, getDefaultOptimization);
+  set(options.matrixUnit, getDefaultMatrixUnit);
+  return error;
+}
+
 llvm::Expected<Kernel> Compiler::compile(llvm::StringRef text,
                                          llvm::StringRef entry,
                                          llvm::StringRef fileName) const {
   CompilerOptions resolved = options;
-  if (!resolved.math) {
-    llvm::Expected<Math> math = getDefaultMath();
-    if (!math)
-      return math.takeError();
-    resolved.math = *math;
-  }
-  if (!resolved.optimization) {
-    llvm::Expected<Optimization> optimization = getDefaultOptimization();
-    if (!optimization)
-      return optimization.takeError();
-    resolved.optimization = *optimization;
-  }
-  if (!resolved.matrixUnit) {
-    llvm::Expected<MatrixUnit> unit = getDefaultMatrixUnit();
-    if (!unit)
-      return unit.takeError();
-    resolved.matrixUnit = *unit;
-  }
+  if (llvm::Error error = setDefaults(resolved))
+    return std::move(error);
   if (resolved.target == Target::NVVM && resolved.chip.empty())
     if (llvm::Error error = describeDevice(resolved))
       return std::move(error);

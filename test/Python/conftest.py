@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-# Kernels' numbers are proven with the code that users run, by the modules marked `optimized`,
-# by GoogleTest and by lit. The others prove what stands around kernels, and compile in half
+# Numbers of kernels are tested with the code that users run, by the modules marked `optimized`,
+# by GoogleTest and by lit. The others test the layers around kernels, and compile in half
 # the time. A value of the caller's, or LINATTN_MATRIX=all, holds for all.
 OPTIMIZATION = os.environ.get("LINATTN_OPTIMIZATION", "full" if os.environ.get("LINATTN_MATRIX") == "all" else "")
 

@@ -104,7 +104,7 @@ TEST(CompilerErrors, UnknownEnginesOfCopiesAreRefused) {
 }
 
 //===----------------------------------------------------------------------===//
-// Arithmetic
+// Arithmetic and optimization
 //===----------------------------------------------------------------------===//
 
 const char *kSum = R"mlir(
@@ -118,14 +118,26 @@ func.func @sum(%x: tensor<?xf32>) -> tensor<f32> {
 }
 )mlir";
 
-std::string getSumIR(std::optional<Math> math) {
-  CompilerOptions options;
-  options.diskCache = false;
-  options.math = math;
+/// A text of the kernel of kSum, or an error's message.
+std::string getSumText(CompilerOptions options,
+                       llvm::Expected<std::string> (Kernel::*getText)() const) {
+  options.diskCache = options.memoryCache = false;
   auto kernel = Compiler(options).compile(kSum);
   if (!kernel)
     return llvm::toString(kernel.takeError());
-  return llvm::cantFail(kernel->llvmIR());
+  return llvm::cantFail(((*kernel).*getText)());
+}
+
+std::string getSumIR(std::optional<Math> math) {
+  CompilerOptions options;
+  options.math = math;
+  return getSumText(options, &Kernel::llvmIR);
+}
+
+std::string getSumAssembly(std::optional<Optimization> optimization) {
+  CompilerOptions options;
+  options.optimization = optimization;
+  return getSumText(options, &Kernel::assembly);
 }
 
 TEST(CompilerMath, OnlyFastReassociates) {
@@ -146,16 +158,6 @@ TEST(CompilerMath, TheEnvironmentSaysUnlessTheCallerDoes) {
             "expected LINATTN_MATH to be strict or fast, but got sloppy");
   unsetenv("LINATTN_MATH");
   EXPECT_EQ(getSumIR(std::nullopt).find("reassoc"), std::string::npos);
-}
-
-static std::string getSumAssembly(std::optional<Optimization> optimization) {
-  CompilerOptions options;
-  options.diskCache = options.memoryCache = false;
-  options.optimization = optimization;
-  auto kernel = Compiler(options).compile(kSum);
-  if (!kernel)
-    return llvm::toString(kernel.takeError());
-  return llvm::cantFail(kernel->assembly());
 }
 
 TEST(CompilerOptimization, TheEnvironmentSaysUnlessTheCallerDoes) {
