@@ -273,7 +273,11 @@ struct LinAttnExpandDoubleMathPass final
         context, +[](B &b, Value x) { return b.sine(x, 0); });
     patterns.add<Expand<math::CosOp>>(
         context, +[](B &b, Value x) { return b.sine(x, 1); });
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    // A fifth of the time of the default order.
+    GreedyRewriteConfig config;
+    config.setUseTopDownTraversal(false);
+    if (failed(
+            applyPatternsGreedily(getOperation(), std::move(patterns), config)))
       signalPassFailure();
   }
 };

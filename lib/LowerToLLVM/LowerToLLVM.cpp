@@ -106,6 +106,12 @@ static void addVectorLowering(OpPassManager &pm) {
       VectorTransferToSCFOptions().enableFullUnroll()));
 }
 
+std::unique_ptr<Pass> linattn::createKernelCanonicalizerPass() {
+  GreedyRewriteConfig config;
+  config.setUseTopDownTraversal(false);
+  return createCanonicalizerPass(config);
+}
+
 void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
                                        const LowerToLLVMOptions &options) {
   pm.addPass(createForallToParallelLoopPass());
@@ -114,7 +120,7 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerLinalgToLoopsPass(loops));
   pm.addPass(memref::createFoldMemRefAliasOpsPass());
   pm.addPass(createLowerAffinePass());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createKernelCanonicalizerPass());
   pm.addPass(createLoopInvariantCodeMotionPass());
   if (options.prime) {
     LinAttnToFiniteFieldPassOptions field;
@@ -132,7 +138,7 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   // Subviews and reshapes become address arithmetic in affine maps.
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createKernelCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createSCFToControlFlowPass());
 

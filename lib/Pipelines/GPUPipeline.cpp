@@ -75,7 +75,7 @@ void mlir::linattn::buildGPUPipeline(OpPassManager &pm,
   pm.addPass(createLinAttnToKernelPass());
   addPlainRoute(pm);
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
-  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createKernelCanonicalizerPass());
   kernels.addPass(createCSEPass());
 }
 
