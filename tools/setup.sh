@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what building and testing need: Debian packages, and .venv with the
-# versions pinned in python/requirements-dev.txt. Does nothing, quickly, when
-# everything is there; needs the network only when something is missing.
+# versions pinned in python/requirements-build.txt and requirements-dev.txt.
+# Does nothing, quickly, when everything is there; needs the network only when
+# something is missing. With --build, leaves out what only tests need.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -83,25 +84,40 @@ sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
   return 1
 }
 
-install_venv() {
-  local requirements="$root/python/requirements-dev.txt" stamp wanted python
-  stamp="$venv/.requirements"
+create_venv() {
+  "$venv/bin/python" -m pip --version >/dev/null 2>&1 && return
+  local python
+  python=$(find_python)
+  "$python" -m venv --clear "$venv"
+}
+
+# install_requirements NAME: what python/requirements-NAME.txt lists.
+install_requirements() {
+  local list="requirements-$1.txt" requirements stamp wanted
+  requirements="$root/python/$list"
+  stamp="$venv/.$list"
   wanted=$(cksum <"$requirements")
   if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] &&
     "$venv/bin/python" -c '' 2>/dev/null; then
     return
   fi
-  say "installing Python packages into .venv, from python/requirements-dev.txt"
+  say "installing Python packages into .venv, from python/$list"
   sed -n 's/^[a-z]/      &/p' "$requirements"
-  if ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
-    python=$(find_python)
-    "$python" -m venv --clear "$venv"
-  fi
+  create_venv
+  # Python compiles a module when it first imports it: most never are.
   "$venv/bin/python" -m pip install --disable-pip-version-check --no-input \
-    --progress-bar off -r "$requirements" |
+    --no-compile --progress-bar off -r "$requirements" |
     { grep -v '^Requirement already' || true; }
   echo "$wanted" >"$stamp"
 }
 
+case ${1:-} in
+"" | --build) ;;
+*)
+  echo "usage: tools/setup.sh [--build]   (--build: only what building needs)" >&2
+  exit 2
+  ;;
+esac
 install_packages
-install_venv
+install_requirements build
+[ "${1:-}" = --build ] || install_requirements dev

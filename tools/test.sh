@@ -74,17 +74,21 @@ suite() {
   record "$current" "$status" "$result"
 }
 
+# Every core has a process of tests, so that idle threads of kernels must not
+# spin: those of more threads than cores do not.
+cores=$(nproc)
+export LINATTN_NUM_THREADS="${LINATTN_NUM_THREADS:-$((cores + 1))}"
+
 run_unit() {
-  local tests="$build/test/Unit/tests.txt" shards binary name i started=0
-  shards=$(nproc)
+  local tests="$build/test/Unit/tests.txt" binary name i started=0
   say "unit tests"
   # As many processes as cores: the next one starts as soon as one ends.
   while IFS= read -r binary; do
     name=$(basename "$binary")
     echo "    $name"
-    for ((i = 0; i < shards; i++)); do
-      [ "$((started++))" -lt "$shards" ] || wait -n
-      GTEST_BRIEF=1 GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i \
+    for ((i = 0; i < cores; i++)); do
+      [ "$((started++))" -lt "$cores" ] || wait -n
+      GTEST_BRIEF=1 GTEST_TOTAL_SHARDS=$cores GTEST_SHARD_INDEX=$i \
         suite "$name" "$results/$name-$i.json" "$binary" \
         "--gtest_output=json:$results/$name-$i.json" \
         "--gtest_filter=*$filter*" &
@@ -123,14 +127,20 @@ run_checks() {
   wait
 }
 
-require setup "$root/tools/setup.sh"
+require setup "$root/tools/setup.sh" --build
 require configure configure
+# The Python packages of the tests come while the compiler runs.
+quietly "$build/logs/setup.log" "$root/tools/setup.sh" &
+setup=$!
 # Only the unit tests need their binaries, and they need little else.
 targets=()
 for name in "${suites[@]}"; do
   [ "$name" = unit ] && targets+=(linattn-unit-tests) || targets+=(all)
 done
-require build compile "${targets[@]}"
+compiled=0
+compile "${targets[@]}" || compiled=$?
+require setup wait "$setup"
+require build [ "$compiled" -eq 0 ]
 for name in "${suites[@]}"; do
   "run_$name"
 done

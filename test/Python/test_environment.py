@@ -21,8 +21,9 @@ except ValueError as error:
 """
 
 
-REQUIREMENTS = pathlib.Path(__file__).parents[2] / "python/requirements-dev.txt"
-PINNED = re.findall(r"^([\w.-]+)==(\S+)(?: *;.*)?$", REQUIREMENTS.read_text(), re.MULTILINE) if REQUIREMENTS.exists() else []
+REQUIREMENTS = [pathlib.Path(__file__).parents[2] / f"python/requirements-{name}.txt" for name in ("build", "dev")]
+LINES = "".join(file.read_text() for file in REQUIREMENTS if file.exists())
+PINNED = re.findall(r"^([\w.-]+)==(\S+)(?: *;.*)?$", LINES, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name, version", PINNED)
