@@ -317,8 +317,8 @@ bool runOnPool(int64_t n, void (*task)(void *, int64_t), void *ctx,
     runOnCallersPool(n, task, ctx, result);
     return true;
   }
-  auto threads =
-      static_cast<int32_t>(std::min<int64_t>(n, linattn_get_num_threads()));
+  int32_t setting = linattn_get_num_threads();
+  auto threads = static_cast<int32_t>(std::min<int64_t>(n, setting));
   if (threads > 1) {
     Pools &shared = getPools();
     std::unique_lock<std::mutex> lock(shared.inUse, std::try_to_lock);
@@ -333,9 +333,9 @@ bool runOnPool(int64_t n, void (*task)(void *, int64_t), void *ctx,
       if (pool && pool->threads) {
         Loop loop(n, task, ctx, pool->shares.get(), threads);
         // Idle workers spin briefly, so that the next loop starts early, unless
-        // that takes the CPU from working threads.
+        // the user has set more threads than there are CPUs for.
         static const int32_t cpus = getAvailableCpus();
-        uint32_t flags = threads > cpus ? PTHREADPOOL_FLAG_YIELD_WORKERS : 0;
+        uint32_t flags = setting > cpus ? PTHREADPOOL_FLAG_YIELD_WORKERS : 0;
         publish(loop);
         pthreadpool_parallelize_1d(pool->threads, runShare, &loop,
                                    static_cast<size_t>(threads), flags);
