@@ -7,8 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Buffers.h"
+#include "../Sample.h"
 #include "linattn/Support/Elements.h"
 #include "llvm/ADT/STLExtras.h"
+#include <cstdlib>
 #include <cstring>
 
 using namespace linattn;
@@ -146,6 +148,10 @@ Array linattn::test::randomMask(std::vector<int64_t> shape, uint64_t seed,
 std::optional<Kernel> linattn::test::compile(const std::string &text,
                                              CompilerOptions options) {
   options.diskCache = false;
+  // The seed draws the programs that are optimized; the others compile in half
+  // the time.
+  if (!std::getenv("LINATTN_OPTIMIZATION") && !isDrawn(text))
+    options.optimization = Optimization::Quick;
   llvm::Expected<Kernel> kernel = Compiler(options).compile(text, "", "test");
   if (kernel)
     return *kernel;
