@@ -1,5 +1,6 @@
 """Layers of JAX compute what those of PyTorch do, with the same parameters."""
 
+import functools
 import inspect
 
 import numpy as np
@@ -75,6 +76,12 @@ def make(name):
     return build(name), nn.params_from_torch(other.state_dict()), other, torch.randn(2, T, SIZE)
 
 
+@functools.partial(jax.jit, static_argnums=0)
+def apply(layer, *operands, **options):
+    """As users call it: one compilation, where calls outside of `jit` compile every operation."""
+    return layer.apply(*operands, **options)
+
+
 def output(result):
     """Without what RWKV-7 returns beside it."""
     return result[0] if isinstance(result, tuple) else result
@@ -100,10 +107,10 @@ def test_options():
 @pytest.mark.parametrize("name", OPTIONS)
 def test_parameters(name):
     layer, params, _, _ = make(name)
-    drawn = layer.init(jax.random.key(0))
+    drawn = jax.jit(layer.init)(jax.random.key(0))
     assert jax.tree.map(jnp.shape, drawn) == jax.tree.map(jnp.shape, params)
     assert jax.tree.map(lambda x: x.dtype, drawn) == jax.tree.map(lambda x: x.dtype, params)
-    assert all(jnp.isfinite(x).all() for x in jax.tree.leaves(drawn))
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(drawn))
     assert hash(layer) == hash(build(name)) and layer == build(name)
 
 
@@ -130,12 +137,12 @@ def test_like_pytorch(name):
 def test_decoding(name):
     layer, params, _, x = make(name)
     x = jnp.asarray(x)
-    whole, step = output(layer.apply(params, x)), jax.jit(layer.apply)
+    whole = output(apply(layer, params, x))
     prompt = 2 if name in ("window", "window-sizes") else 13  # shorter than the window, and longer
-    y, *_, cache = step(params, x[:, :prompt], make_cache(layer, 2))
+    y, *_, cache = apply(layer, params, x[:, :prompt], make_cache(layer, 2))
     outputs = [y]
     for t in range(prompt, T):
-        y, *_, cache = step(params, x[:, t : t + 1], cache)
+        y, *_, cache = apply(layer, params, x[:, t : t + 1], cache)
         outputs.append(y)
     assert error(jnp.concatenate(outputs, 1), whole) <= 5e-6
 
@@ -155,13 +162,13 @@ def test_packed(name):
     layer, params, _, x = make(name)
     x, offsets = jnp.asarray(x), jnp.array([0, T, T, T + 9])
     packed = jnp.concatenate([x[:1], x[1:, :9]], 1)
-    y, *_, cache = jax.jit(layer.apply)(params, packed, layer.make_cache(3), offsets)
-    assert error(y[:, :T], output(layer.apply(params, x[:1]))) <= 5e-6
-    assert error(y[:, T:], output(layer.apply(params, x[1:, :9]))) <= 5e-6
-    assert error(output(layer.apply(params, packed, cu_seqlens=offsets)), y) <= 5e-6
-    following, *_ = layer.apply(params, jnp.broadcast_to(x[1:, 9:10], (3, 1, SIZE)), cache)
-    assert error(following[2], output(layer.apply(params, x[1:, :10]))[0, 9:]) <= 5e-6
-    assert error(following[1], output(layer.apply(params, x[1:, 9:10]))[0]) <= 5e-6
+    y, *_, cache = apply(layer, params, packed, layer.make_cache(3), offsets)
+    assert error(y[:, :T], output(apply(layer, params, x[:1]))) <= 5e-6
+    assert error(y[:, T:], output(apply(layer, params, x[1:, :9]))) <= 5e-6
+    assert error(output(apply(layer, params, packed, cu_seqlens=offsets)), y) <= 5e-6
+    following, *_ = apply(layer, params, jnp.broadcast_to(x[1:, 9:10], (3, 1, SIZE)), cache)
+    assert error(following[2], output(apply(layer, params, x[1:, :10]))[0, 9:]) <= 5e-6
+    assert error(following[1], output(apply(layer, params, x[1:, 9:10]))[0]) <= 5e-6
 
 
 def test_packed_positions():
@@ -169,12 +176,12 @@ def test_packed_positions():
     layer, params, _, x = make("linear-sizes")
     x = jnp.asarray(x)
     packed = jnp.concatenate([x[:1, :10], x[1:, :9]], 1)
-    y, cache = layer.apply(params, packed, layer.make_cache(2), jnp.array([0, 10, 19]))
-    assert error(y[:, 10:], layer.apply(params, x[1:, :9])) <= 5e-6
-    assert error(y, layer.apply(params, packed, cu_seqlens=jnp.array([0, 10, 19]))) <= 5e-6
-    following, _ = layer.apply(params, jnp.concatenate([x[:1, 10:], x[1:, 9:10]], 1), cache, jnp.array([0, 7, 8]))
-    assert error(following[:, :7], layer.apply(params, x[:1])[:, 10:]) <= 5e-6
-    assert error(following[:, 7:], layer.apply(params, x[1:, :10])[:, 9:]) <= 5e-6
+    y, cache = apply(layer, params, packed, layer.make_cache(2), jnp.array([0, 10, 19]))
+    assert error(y[:, 10:], apply(layer, params, x[1:, :9])) <= 5e-6
+    assert error(y, apply(layer, params, packed, cu_seqlens=jnp.array([0, 10, 19]))) <= 5e-6
+    following, _ = apply(layer, params, jnp.concatenate([x[:1, 10:], x[1:, 9:10]], 1), cache, jnp.array([0, 7, 8]))
+    assert error(following[:, :7], apply(layer, params, x[:1])[:, 10:]) <= 5e-6
+    assert error(following[:, 7:], apply(layer, params, x[1:, :10])[:, 9:]) <= 5e-6
 
 
 def test_dropout():
@@ -200,17 +207,17 @@ def test_shared_projection():
 def test_hybrid_of_a_fixed_map():
     layer, (_, params, _, x) = nn.HybridAttention(SIZE, 4, window=6, feature_map="elu"), make("hybrid")
     x = jnp.asarray(x)
-    y, cache = layer.apply(params, x[:, :3], layer.make_cache(2))
-    following, _ = layer.apply(params, x[:, 3:], cache)
-    assert error(jnp.concatenate([y, following], 1), layer.apply(params, x)) <= 5e-6
+    y, cache = apply(layer, params, x[:, :3], layer.make_cache(2))
+    following, _ = apply(layer, params, x[:, 3:], cache)
+    assert error(jnp.concatenate([y, following], 1), apply(layer, params, x)) <= 5e-6
 
 
 @pytest.mark.parametrize("name", ("window", "hybrid", "softmax", "softmax-whole"))
 def test_packed_softmax(name):
     layer, params, _, x = make(name)
     x = jnp.asarray(x)
-    y = layer.apply(params, jnp.concatenate([x[:1], x[1:, :9]], 1), cu_seqlens=jnp.array([0, T, T + 9]))
-    assert error(y[:, T:], layer.apply(params, x[1:, :9])) <= 5e-6
+    y = apply(layer, params, jnp.concatenate([x[:1], x[1:, :9]], 1), cu_seqlens=jnp.array([0, T, T + 9]))
+    assert error(y[:, T:], apply(layer, params, x[1:, :9])) <= 5e-6
 
 
 def test_first_values():
@@ -225,11 +232,11 @@ def test_first_values():
     layer, params = nn.RWKV7(SIZE, 4, layer_idx=1), nn.params_from_torch(second.state_dict())
     assert jax.tree.map(jnp.shape, layer.init(jax.random.key(0))) == jax.tree.map(jnp.shape, params)
     x, values = jnp.asarray(x), jnp.asarray(v_first.detach())
-    _, found = nn.RWKV7(SIZE, 4).apply(nn.params_from_torch(first.state_dict()), x)
+    _, found = apply(nn.RWKV7(SIZE, 4), nn.params_from_torch(first.state_dict()), x)
     assert error(found, values) <= 5e-6
-    y, found, cache = layer.apply(params, x[:, :9], layer.make_cache(2), v_first=values[:, :9])
-    assert found is values or (found == values[:, :9]).all()
-    following, *_ = layer.apply(params, x[:, 9:], cache, v_first=values[:, 9:])
+    y, found, cache = apply(layer, params, x[:, :9], layer.make_cache(2), v_first=values[:, :9])
+    assert (found == values[:, :9]).all()
+    following, *_ = apply(layer, params, x[:, 9:], cache, v_first=values[:, 9:])
     assert error(jnp.concatenate([y, following], 1), second(torch.from_numpy(np.array(x)), v_first=v_first)[0].detach()) <= 5e-6
     with pytest.raises(ValueError, match="v_first: expected an array for layer_idx=1, but got None"):
         layer.apply(params, x)
@@ -246,7 +253,7 @@ def test_features_drawn_anew():
     after = step(params, x)
     assert step._cache_size() == 1 and error(after, before) > 1e-3
     assert error(after, other(torch.from_numpy(np.array(x))).detach()) <= 5e-6
-    gradient = jax.grad(lambda params: layer.apply(params, x).sum())(params)
+    gradient = jax.jit(jax.grad(lambda params: layer.apply(params, x).sum()))(params)
     assert not gradient["projection_matrix"].any() and gradient["q_proj"]["kernel"].any()
     with pytest.raises(ValueError, match="draw: expected an integer from 0"):
         layer.redraw(params, -1)
@@ -256,11 +263,11 @@ def test_room_of_a_cache():
     """Tokens beyond the room of a cache of keys do not go unnoticed."""
     layer, params, _, x = make("softmax")
     x = jnp.asarray(x)
-    y, cache = jax.jit(layer.apply)(params, x[:, :9], layer.make_cache(2, length=10))
+    y, cache = apply(layer, params, x[:, :9], layer.make_cache(2, length=10))
     assert jnp.isfinite(y).all()
-    y, cache = jax.jit(layer.apply)(params, x[:, 9:10], cache)
-    assert error(y, layer.apply(params, x)[:, 9:10]) <= 5e-6
-    y, cache = jax.jit(layer.apply)(params, x[:, 10:11], cache)
+    y, cache = apply(layer, params, x[:, 9:10], cache)
+    assert error(y, apply(layer, params, x)[:, 9:10]) <= 5e-6
+    y, cache = apply(layer, params, x[:, 10:11], cache)
     assert jnp.isnan(y).all()
     with pytest.raises(ValueError, match="length: expected a number of tokens, but got None"):
         layer.make_cache(2)
