@@ -8,6 +8,8 @@
 
 #include "linattn/Support/OptimizeModule.h"
 
+#include "llvm/Passes/PassBuilder.h"
+
 llvm::Error linattn::optimizeModule(llvm::Module &module,
                                     llvm::TargetMachine &machine,
                                     llvm::StringRef pipeline) {

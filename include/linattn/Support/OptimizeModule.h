@@ -9,7 +9,13 @@
 #ifndef LINATTN_SUPPORT_OPTIMIZEMODULE_H
 #define LINATTN_SUPPORT_OPTIMIZEMODULE_H
 
-#include "llvm/Passes/PassBuilder.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+namespace llvm {
+class Module;
+class TargetMachine;
+} // namespace llvm
 
 namespace linattn {
 
