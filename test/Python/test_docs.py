@@ -18,7 +18,7 @@ PAGES += sorted((ROOT / "docs").glob("*.md")) + sorted((ROOT / "docs/benchmarks"
 
 # Scripts build, test or measure for minutes: the test only finds them. Of a
 # benchmark it checks the options, or runs one call of the smallest size.
-SCRIPTS = ("tools/", "test/Fuzz/", "cmake", "ninja", "pip", "git")
+SCRIPTS = ("tools/", "test/Fuzz/", "build/test/Unit/", "cmake", "ninja", "pip", "git")
 BENCHMARKS = ("build/bin/linattn-bench", "python -m linattn bench")
 SMALLEST = {"build/bin/linattn-unit-bench": {"-d": 64, "-t": 64, "--repetitions": 1}}
 
@@ -98,10 +98,10 @@ def test_commands(block, checkout):
             result = run(f"{shlex.join(words)} --repetitions=0", checkout)
             assert "argument --repetitions: expected a positive integer, but got 0" in result.stderr
         elif words[0].startswith(SCRIPTS):
-            if "/" in words[0]:
+            if "/" in words[0] and not words[0].startswith("build/"):
                 assert (ROOT / words[0]).exists(), command
         else:
-            command = at_its_smallest(command).replace("LINATTN_FUZZ_SECONDS=600", "LINATTN_FUZZ_SECONDS=1")
+            command = at_its_smallest(command)
             result = run(command, checkout)
             assert result.returncode == 0, command + "\n" + result.stdout + result.stderr
 

@@ -11,8 +11,6 @@ from conftest import assert_agrees
 import linattn
 from linattn import reference
 
-pytestmark = pytest.mark.optimized
-
 B, T, HQ, HK, HV, K, V, M = 2, 19, 4, 2, 4, 16, 24, 6
 H = max(HK, HV)
 
