@@ -273,11 +273,7 @@ struct LinAttnExpandDoubleMathPass final
         context, +[](B &b, Value x) { return b.sine(x, 0); });
     patterns.add<Expand<math::CosOp>>(
         context, +[](B &b, Value x) { return b.sine(x, 1); });
-    // A fifth of the time of the default order.
-    GreedyRewriteConfig config;
-    config.setUseTopDownTraversal(false);
-    if (failed(
-            applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
 };

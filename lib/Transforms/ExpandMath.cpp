@@ -237,11 +237,7 @@ struct ExpandMathPass
     // Neither libm nor LLVM has vector forms of these functions.
     math::populateExpansionPatterns(patterns, {"clampf", "exp2", "sinh", "cosh",
                                                "asinh", "acosh", "atanh"});
-    // A fifth of the time of the default order.
-    GreedyRewriteConfig config;
-    config.setUseTopDownTraversal(false);
-    if (failed(
-            applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
 };
