@@ -55,14 +55,14 @@ struct LowerToLLVMOptions {
 void buildLowerToLLVMPipeline(OpPassManager &pm,
                               const LowerToLLVMOptions &options);
 
-/// The canonicalizer of code with loops that are written out. It visits ops in
-/// the order of their operands: in a kernel of some ten thousand ops it takes a
-/// fifth of the time of the default order, and leaves the same code.
-std::unique_ptr<Pass> createKernelCanonicalizerPass();
-
 /// Registers both as `linattn-bufferize-pipeline` and
 /// `linattn-lower-to-llvm-pipeline`.
 void registerLowerToLLVMPipelines();
+
+/// The canonicalizer of kernels whose loops are written out. It visits ops from
+/// the last to the first, which takes a quarter of the time of the default
+/// order in kernels of thousands of ops, and leaves the same code.
+std::unique_ptr<Pass> createKernelCanonicalizerPass();
 
 } // namespace mlir::linattn
 
