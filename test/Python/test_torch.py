@@ -164,6 +164,21 @@ def test_compiled_whole(name):
     assert same(compiled(FUNCTIONS[name], q, S), FUNCTIONS[name](q, S))
 
 
+def test_dynamo_knows_the_functions_in_either_order():
+    code = (
+        "import sys, linattn.torch, torch; q = torch.ones(1, 4, 1, 8, requires_grad=True)\n"
+        "linattn.retnet(q, q, q).sum().backward(); print('torch._dynamo' in sys.modules)\n"
+        "from torch._dynamo import trace_rules; print(trace_rules.is_nonstrict_trace_callable(linattn.retnet))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["False", "True"]
+    from torch._dynamo import trace_rules
+
+    trace_rules._nonstrict_trace_callable_ids.remove(id(linattn.retnet))
+    linattn_torch._traced.register_functions()
+    assert trace_rules.is_nonstrict_trace_callable(linattn.retnet)
+
+
 def test_compiled_in_place():
     q, first, second = draw(B, T, H, D), draw(B, H, D, D), draw(B, H, D, D)
     step = lambda q, S: linattn.retnet(q, q, q, initial_state=S, output_final_state=True, inplace=True)  # noqa: E731
