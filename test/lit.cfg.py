@@ -17,7 +17,7 @@ config.excludes = ["Fuzz", "Inputs", "Unit", "Python"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.linattn_obj_root, "test")
 
-llvm_config.with_system_environment(["HOME", "TMP", "TEMP"])
+llvm_config.with_system_environment(["HOME", "TMP", "TEMP", "LINATTN_NUM_THREADS"])
 
 
 def host_cpu_flags():
@@ -109,7 +109,10 @@ if os.environ.get("LINATTN_OPT_CHECK_IR_ROUNDTRIP"):
 llvm_config.add_tool_substitutions(
     [
         ToolSubst("linattn-opt", extra_args=opt_arguments),
-        ToolSubst("linattn-run", unresolved="ignore"),
+        # Exact comparisons take one prime field of two.
+        ToolSubst(
+            "linattn-run", extra_args=[] if "matrix" in config.available_features else ["--fields=1"], unresolved="ignore"
+        ),
         ToolSubst("linattn-compile", unresolved="ignore"),
         ToolSubst("linattn-families", unresolved="ignore"),
         ToolSubst("linattn-runner-example", unresolved="ignore"),

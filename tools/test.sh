@@ -26,7 +26,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ "${#suites[@]}" -gt 0 ] || suites=(unit lit python checks)
+[ "${#suites[@]}" -gt 0 ] || suites=(checks unit lit python)
 
 # One line per step that ran: name, exit code, result file (or "-").
 results="$build/test-results"
@@ -141,6 +141,12 @@ compiled=0
 compile "${targets[@]}" || compiled=$?
 require setup wait "$setup"
 require build [ "$compiled" -eq 0 ]
+# The checks keep one core busy at most: the other suites run beside them.
 for name in "${suites[@]}"; do
-  "run_$name"
+  if [ "$name" = checks ]; then
+    run_checks &
+  else
+    "run_$name"
+  fi
 done
+wait

@@ -1,8 +1,9 @@
-// RUN: not linattn-run %s --entry=inclusive --reference-entry=exclusive --open-size=7 --compare=exact | FileCheck %s --check-prefix=READ
+// RUN: not linattn-run %s --entry=inclusive --reference-entry=exclusive --open-size=7 --compare=exact --fields=2 | FileCheck %s --check-prefix=READ
 // RUN: not linattn-run %s --entry=inclusive --reference-entry=scaled --open-size=7 --compare=exact | FileCheck %s --check-prefix=SCALE
-// RUN: linattn-run %s --entry=sum --arg ones:3xf32 --compare=exact --json=%t.json | FileCheck %s --check-prefix=EQUAL
+// RUN: linattn-run %s --entry=sum --arg ones:3xf32 --compare=exact --fields=2 --json=%t.json | FileCheck %s --check-prefix=EQUAL
 // RUN: FileCheck %s --check-prefix=JSON --input-file=%t.json
-// RUN: linattn-run %s %S/Inputs/sum.mlir --entry=sum --compare=exact | FileCheck %s --check-prefix=EQUAL
+// RUN: linattn-run %s %S/Inputs/sum.mlir --entry=sum --compare=exact --fields=1 | FileCheck %s --check-prefix=ONE
+// RUN: not linattn-run %s --entry=sum --compare=exact --fields=3 2>&1 | FileCheck %s --check-prefix=FIELDS
 // RUN: not linattn-run %s --entry=sum --reference-entry=quotient --arg zeros:3xf32 --compare=exact | FileCheck %s --check-prefix=NAN
 // RUN: not linattn-run %s --entry=sum --arg zeros:3xi32 --compare=exact 2>&1 | FileCheck %s --check-prefix=INTEGERS
 // RUN: not linattn-run %s %s --entry=sum 2>&1 | FileCheck %s --check-prefix=TWO
@@ -16,6 +17,8 @@
 // SCALE: result 0: not equal, first at [0, 0, 0, 0]
 
 // EQUAL: result 0: equal in both fields, 6 elements
+// ONE: result 0: equal in one field, 3 elements
+// FIELDS: --fields: expected 1 or 2, but got 3
 // JSON: "equal": true
 // NAN: result 0: not equal, first at [0] modulo 2147483579 (not a number)
 // INTEGERS: expected floats, but got 'zeros:3xi32'

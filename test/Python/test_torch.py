@@ -164,14 +164,16 @@ def test_compiled_whole(name):
     assert same(compiled(FUNCTIONS[name], q, S), FUNCTIONS[name](q, S))
 
 
-def test_dynamo_knows_the_functions_in_either_order():
+def test_only_a_compiled_function_imports_dynamo():
     code = (
         "import sys, linattn.torch, torch; q = torch.ones(1, 4, 1, 8, requires_grad=True)\n"
-        "linattn.retnet(q, q, q).sum().backward(); print('torch._dynamo' in sys.modules)\n"
-        "from torch._dynamo import trace_rules; print(trace_rules.is_nonstrict_trace_callable(linattn.retnet))"
+        "linattn.retnet(q, q, q).sum().backward(); print('torch._dynamo' in sys.modules)"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["False", "True"]
+    assert found.stdout.strip() == "False"
+
+
+def test_dynamo_may_be_imported_first():
     from torch._dynamo import trace_rules
 
     trace_rules._nonstrict_trace_callable_ids.remove(id(linattn.retnet))

@@ -11,6 +11,7 @@
 
 #include "../CompileFlags.h"
 #include "linattn/Compiler/Compiler.h"
+#include "linattn/Field/PrimeField.h"
 
 #include <string>
 
@@ -99,8 +100,14 @@ struct CommandLine : CompileFlags {
       "compare", llvm::cl::value_desc("reference|FILE.mlir|exact"),
       llvm::cl::desc(
           "Run naive loops too, of this program or of another one with the "
-          "same functions, and compare the results; exact: in two prime "
-          "fields instead of in floats, without a tolerance"),
+          "same functions, and compare the results; exact: in prime fields "
+          "instead of in floats, without a tolerance"),
+      llvm::cl::cat(category)};
+  llvm::cl::opt<unsigned> fields{
+      "fields", llvm::cl::init(PrimeField::kNumFields),
+      llvm::cl::value_desc("1|2"),
+      llvm::cl::desc("In how many prime fields --compare=exact computes; one "
+                     "takes half the time"),
       llvm::cl::cat(category)};
   llvm::cl::opt<double> tolerance{
       "tolerance", llvm::cl::init(-1),

@@ -111,15 +111,16 @@ static std::string formatIndex(int64_t index, llvm::ArrayRef<int64_t> shape) {
   return "[" + text;
 }
 
-static bool report(llvm::ArrayRef<Outcome> outcomes,
+static bool report(llvm::ArrayRef<Outcome> outcomes, unsigned fields,
                    llvm::json::Array &records) {
   bool equal = true;
   for (auto [i, outcome] : llvm::enumerate(outcomes)) {
     llvm::outs() << "result " << i << ": ";
     llvm::json::Object record{{"equal", !outcome.mismatch}};
     if (!outcome.mismatch) {
-      llvm::outs() << "equal in both fields, " << outcome.count
-                   << " elements\n";
+      llvm::outs() << (fields == 1 ? "equal in one field, "
+                                   : "equal in both fields, ")
+                   << outcome.count << " elements\n";
     } else {
       equal = false;
       std::string at = formatIndex(outcome.mismatch->index, outcome.shape);
@@ -139,7 +140,7 @@ llvm::Expected<bool> linattn::compareExactly(const ExactSide &candidate,
                                              const ExactInputs &inputs,
                                              llvm::json::Array &records) {
   std::vector<Outcome> outcomes;
-  for (unsigned prime = 0; prime < PrimeField::kNumFields; ++prime) {
+  for (unsigned prime = 0; prime < inputs.fields; ++prime) {
     PrimeField field(prime);
     auto got = compileSide(candidate, prime);
     if (!got)
@@ -168,5 +169,5 @@ llvm::Expected<bool> linattn::compareExactly(const ExactSide &candidate,
         return std::move(error);
     }
   }
-  return report(outcomes, records);
+  return report(outcomes, inputs.fields, records);
 }

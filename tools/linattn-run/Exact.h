@@ -27,9 +27,11 @@ struct ExactInputs {
   /// Sizes of the open dimensions, with one run for each.
   llvm::ArrayRef<int64_t> openSizes;
   int threads = 0;
+  /// The number of prime fields, 1 or 2.
+  unsigned fields = 2;
 };
 
-/// Runs both in two prime fields on the same random elements. Prints for each
+/// Runs both in prime fields on the same random elements. Prints for each
 /// result whether all elements are equal, or the first index where they are
 /// not. Returns true if all are equal.
 llvm::Expected<bool> compareExactly(const ExactSide &candidate,

@@ -240,11 +240,14 @@ llvm::Error writeJSON(const CommandLine &options, llvm::json::Value json) {
   return llvm::Error::success();
 }
 
-/// Compares one function with naive loops in two prime fields.
+/// Compares one function with naive loops in prime fields.
 llvm::Expected<bool> runExactly(const CommandLine &options,
                                 const Program &program,
                                 const Program &reference, llvm::StringRef entry,
                                 llvm::json::Array &records) {
+  if (options.fields < 1 || options.fields > PrimeField::kNumFields)
+    return llvm::createStringError("--fields: expected 1 or 2, but got " +
+                                   std::to_string(options.fields.getValue()));
   llvm::StringRef referenceEntry =
       options.referenceEntry.empty() ? entry : options.referenceEntry;
   ExactSide candidate{program, entry.str(),
@@ -255,8 +258,9 @@ llvm::Expected<bool> runExactly(const CommandLine &options,
   llvm::SmallVector<int64_t> sizes(options.openSizes.begin(),
                                    options.openSizes.end());
   llvm::json::Array results;
-  auto equal =
-      compareExactly(candidate, other, {args, sizes, options.threads}, results);
+  auto equal = compareExactly(candidate, other,
+                              {args, sizes, options.threads, options.fields},
+                              results);
   records.push_back(llvm::json::Object{{"entry", entry.str()},
                                        {"exact", std::move(results)}});
   return equal;
