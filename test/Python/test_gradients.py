@@ -6,7 +6,7 @@ import pytest
 
 import linattn
 
-pytestmark = pytest.mark.optimized
+pytestmark = pytest.mark.optimized(3)
 
 torch = pytest.importorskip("torch")
 

@@ -7,7 +7,7 @@ from conftest import assert_agrees
 import linattn
 from linattn import reference
 
-pytestmark = pytest.mark.optimized
+pytestmark = pytest.mark.optimized(3)
 
 
 @pytest.mark.parametrize("pad", [4, 8, 9, 16, 19])
