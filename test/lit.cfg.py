@@ -47,6 +47,11 @@ if config.linattn_assertions.upper() in ("1", "ON", "TRUE", "YES"):
 if os.environ.get("LINATTN_MATRIX") == "all":
     config.available_features.add("matrix")
 
+# How directories compile kernels whose optimized code is compared with the oracle elsewhere.
+config.optimization = os.environ.get(
+    "LINATTN_OPTIMIZATION", "full" if "matrix" in config.available_features else "quick"
+)
+
 # A partial build may lack these.
 if os.path.exists(config.linattn_plugin):
     config.available_features.add("plugin")

@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-# Numbers of kernels are tested with the code that users run, by the tests marked `optimized`,
-# by GoogleTest and by lit: all of the matrix, one of three of other modules. The others test
-# the layers around kernels, and compile in half the time. A value of the caller's, or LINATTN_MATRIX=all, holds for all.
+# Numbers of kernels are tested with the code that users run, by the tests marked `optimized`
+# (with `optimized(3)`, by one of three), by GoogleTest and by lit. The others test the layers
+# around kernels, and compile in half the time. A value of the caller's, or LINATTN_MATRIX=all,
+# holds for all.
 OPTIMIZATION = os.environ.get("LINATTN_OPTIMIZATION", "full" if os.environ.get("LINATTN_MATRIX") == "all" else "")
 
 # Properties draw 25 examples by default. The seed is the same every time unless

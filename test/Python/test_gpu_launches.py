@@ -27,6 +27,7 @@ def recorder():
 
 SHOWN = (ROOT / "docs" / "generated" / "Launches.md").read_text().splitlines()
 
+
 # By default `tools/docs.sh --check` calls all of them, and the table that it compares is checked below.
 @pytest.mark.skipif(os.environ.get("LINATTN_MATRIX") != "all", reason="tools/docs.sh --check makes the table")
 @pytest.mark.parametrize("dtypes", launches.DTYPES, ids="-".join)

@@ -8,7 +8,6 @@
 
 #include "Exact.h"
 #include "Arguments.h"
-#include "linattn/Field/PrimeField.h"
 
 #include "llvm/Support/raw_ostream.h"
 

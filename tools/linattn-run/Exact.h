@@ -10,6 +10,7 @@
 #define LINATTN_TOOLS_LINATTN_RUN_EXACT_H
 
 #include "Run.h"
+#include "linattn/Field/PrimeField.h"
 #include "llvm/Support/JSON.h"
 
 namespace linattn {
@@ -27,8 +28,8 @@ struct ExactInputs {
   /// Sizes of the open dimensions, with one run for each.
   llvm::ArrayRef<int64_t> openSizes;
   int threads = 0;
-  /// The number of prime fields, 1 or 2.
-  unsigned fields = 2;
+  /// The number of prime fields.
+  unsigned fields = PrimeField::kNumFields;
 };
 
 /// Runs both in prime fields on the same random elements. Prints for each
