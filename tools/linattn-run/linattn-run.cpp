@@ -258,9 +258,9 @@ llvm::Expected<bool> runExactly(const CommandLine &options,
   llvm::SmallVector<int64_t> sizes(options.openSizes.begin(),
                                    options.openSizes.end());
   llvm::json::Array results;
-  auto equal = compareExactly(candidate, other,
-                              {args, sizes, options.threads, options.fields},
-                              results);
+  auto equal =
+      compareExactly(candidate, other,
+                     {args, sizes, options.threads, options.fields}, results);
   records.push_back(llvm::json::Object{{"entry", entry.str()},
                                        {"exact", std::move(results)}});
   return equal;
