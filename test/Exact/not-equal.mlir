@@ -2,6 +2,7 @@
 // RUN: not linattn-run %s --entry=inclusive --reference-entry=scaled --open-size=7 --compare=exact | FileCheck %s --check-prefix=SCALE
 // RUN: linattn-run %s --entry=sum --arg ones:3xf32 --compare=exact --fields=2 --json=%t.json | FileCheck %s --check-prefix=EQUAL
 // RUN: FileCheck %s --check-prefix=JSON --input-file=%t.json
+// RUN: linattn-run %s %S/Inputs/sum.mlir --entry=sum --compare=exact --fields=2 | FileCheck %s --check-prefix=EQUAL
 // RUN: linattn-run %s %S/Inputs/sum.mlir --entry=sum --compare=exact --fields=1 | FileCheck %s --check-prefix=ONE
 // RUN: not linattn-run %s --entry=sum --compare=exact --fields=3 2>&1 | FileCheck %s --check-prefix=FIELDS
 // RUN: not linattn-run %s --entry=sum --reference-entry=quotient --arg zeros:3xf32 --compare=exact | FileCheck %s --check-prefix=NAN

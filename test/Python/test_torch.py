@@ -177,7 +177,7 @@ def test_dynamo_may_be_imported_first():
     from torch._dynamo import trace_rules
 
     trace_rules._nonstrict_trace_callable_ids.remove(id(linattn.retnet))
-    linattn_torch._traced.register_functions()
+    linattn_torch._traced._register_functions()
     assert trace_rules.is_nonstrict_trace_callable(linattn.retnet)
 
 

@@ -27,10 +27,8 @@ Second derivatives and forward mode are not supported. Importing this module inf
 from .._torch._operators import run, run_, run_backward
 from . import nn
 from ._convert import convert, converted_layers, distill
-from ._traced import register_functions as _register_functions
-from ._traced import register_results as _register_results
+from ._traced import register as _register
 
 __all__ = ["convert", "converted_layers", "distill", "nn", "run", "run_", "run_backward"]
 
-_register_functions()
-_register_results()
+_register()

@@ -12,7 +12,7 @@ import linattn
 
 from .._graph._trees import TREES
 
-__all__ = ["register_functions", "register_results"]
+__all__ = ["register"]
 
 
 def _public_functions():
@@ -55,13 +55,14 @@ class _AtImport:
         return spec
 
 
-def register_functions():
+def _register_functions():
     if _RULES in sys.modules:
         _let_pass(sys.modules[_RULES])
     else:
         sys.meta_path.insert(0, _AtImport)
 
 
-def register_results():
+def register():
+    _register_functions()
     for kind, flatten, unflatten in TREES:
         _pytree.register_pytree_node(kind, flatten, unflatten, serialized_type_name=f"linattn.{kind.__name__}")
