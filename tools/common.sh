@@ -4,10 +4,6 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv="$root/.venv"
 build="$root/build"
 
-# Lets checkouts in different directories share what ccache holds.
-export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$root}"
-export CCACHE_NOHASHDIR="${CCACHE_NOHASHDIR:-1}"
-
 say() { printf '==> %s\n' "$*"; }
 
 # quietly LOG COMMAND...: shows the output only when the command fails.

@@ -1,9 +1,7 @@
 # Thin wrappers over LLVM's macros, so that every target of the project gets the
 # same warnings, the shared precompiled header and the shared MLIR library.
 
-# The MLIR headers that most of the compiler's sources include. In angle brackets
-# the precompiled header names no folder of this checkout, so that a compiler
-# cache serves checkouts in other folders, too.
+# The MLIR headers that most of the compiler's sources include.
 set(LINATTN_PCH_HEADERS
   <mlir/Dialect/Affine/IR/AffineOps.h>
   <mlir/Dialect/Arith/IR/Arith.h>
@@ -42,6 +40,8 @@ function(linattn_target_pch target)
     set(source "${PROJECT_BINARY_DIR}/Precompiled.cpp")
     file(GENERATE OUTPUT "${source}" CONTENT "")
     add_library(LinAttnPrecompiled STATIC "${source}")
+    # It names files of this build, which a cache would hand to other builds.
+    set_target_properties(LinAttnPrecompiled PROPERTIES CXX_COMPILER_LAUNCHER "")
     llvm_update_compile_flags(LinAttnPrecompiled)
     linattn_target_options(LinAttnPrecompiled)
     target_precompile_headers(LinAttnPrecompiled PRIVATE ${LINATTN_PCH_HEADERS})
@@ -100,6 +100,8 @@ function(add_linattn_unittest name)
   else()
     add_linattn_tool(${name} ${ARG_UNPARSED_ARGUMENTS} LINK_LIBS ${ARG_LINK_LIBS} GTest::gtest GTest::gtest_main)
   endif()
+  # Inlining is half of the compile time of tests, which run little code of their own.
+  target_compile_options(${name} PRIVATE "$<$<CXX_COMPILER_ID:Clang>:SHELL:-mllvm -inline-threshold=0>")
   linattn_target_options(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/test/Unit")
   set_property(GLOBAL APPEND PROPERTY LINATTN_UNITTESTS ${name})
