@@ -22,6 +22,7 @@
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -160,7 +161,10 @@ lowerToHost(mlir::gpu::GPUModuleOp source, llvm::StringRef &name,
       llvm::cast<mlir::gpu::GPUModuleOp>(builder.clone(*source.getOperation()));
   gpu->removeAttr("targets");
 
-  mlir::PassManager device(context);
+  // Verified once, at the end: after every pass it takes as long as the passes.
+  mlir::PassManager device(context), host(context), lower(context);
+  for (mlir::PassManager *pm : {&device, &host, &lower})
+    pm->enableVerifier(false);
   if (!gpu.getOps<mlir::gpu::GPUFuncOp>().empty())
     buildDevicePipeline(device);
   if (mlir::failed(device.run(*module)))
@@ -182,7 +186,6 @@ lowerToHost(mlir::gpu::GPUModuleOp source, llvm::StringRef &name,
   storage = kernel.getName().str();
   findKernelFacts(kernel, maxThreads);
 
-  mlir::PassManager host(context);
   host.nest<mlir::gpu::GPUModuleOp>().addPass(
       mlir::linattn::createLinAttnNVVMToHostPass());
   if (mlir::failed(host.run(*module)))
@@ -194,11 +197,10 @@ lowerToHost(mlir::gpu::GPUModuleOp source, llvm::StringRef &name,
   for (llvm::StringRef attribute : {kSitesAttr, kStaticSharedAttr})
     (*result)->setAttr(attribute, gpu->getAttr(attribute));
 
-  mlir::PassManager lower(context);
   mlir::linattn::LowerToLLVMOptions options;
   options.parallel = false;
   mlir::linattn::buildLowerToLLVMPipeline(lower, options);
-  if (mlir::failed(lower.run(*result)))
+  if (mlir::failed(lower.run(*result)) || mlir::failed(mlir::verify(*result)))
     return diagnostics.takeError("lowering the kernel for the host failed");
   return result;
 }

@@ -548,6 +548,8 @@ ScanOutcome Program::run() {
                   mlir::parseAttribute(scan.schedule, &context));
     });
   mlir::PassManager pm(&context);
+  // The emulator verifies what it runs; linattn-opt verifies after every pass.
+  pm.enableVerifier(false);
   mlir::linattn::GPUPipelineOptions options;
   options.chip = scan.chip;
   mlir::linattn::buildGPUPipeline(pm, options);
