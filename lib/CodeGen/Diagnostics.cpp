@@ -8,6 +8,8 @@
 
 #include "linattn/CodeGen/Diagnostics.h"
 #include "mlir/IR/Location.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace linattn::detail;
@@ -63,4 +65,12 @@ llvm::Error DiagnosticCollector::takeError(llvm::StringRef fallback) {
       messages.empty() ? fallback.str() : llvm::join(messages, "\n");
   messages.clear();
   return llvm::createStringError(llvm::inconvertibleErrorCode(), text);
+}
+
+mlir::LogicalResult linattn::detail::runPasses(mlir::PassManager &pm,
+                                               mlir::Operation *op,
+                                               bool verifyEach) {
+  pm.enableVerifier(verifyEach);
+  return mlir::success(mlir::succeeded(pm.run(op)) &&
+                       mlir::succeeded(mlir::verify(op)));
 }

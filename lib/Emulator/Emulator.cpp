@@ -22,7 +22,6 @@
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -162,13 +161,10 @@ lowerToHost(mlir::gpu::GPUModuleOp source, llvm::StringRef &name,
       llvm::cast<mlir::gpu::GPUModuleOp>(builder.clone(*source.getOperation()));
   gpu->removeAttr("targets");
 
-  // Verified once, at the end: after every pass it takes as long as the passes.
-  mlir::PassManager device(context), host(context), lower(context);
-  for (mlir::PassManager *pm : {&device, &host, &lower})
-    pm->enableVerifier(false);
+  mlir::PassManager device(context);
   if (!gpu.getOps<mlir::gpu::GPUFuncOp>().empty())
     buildDevicePipeline(device);
-  if (mlir::failed(device.run(*module)))
+  if (mlir::failed(runPasses(device, *module)))
     return diagnostics.takeError("lowering the kernel failed");
   mlir::LLVM::LLVMFuncOp kernel;
   for (auto func : gpu.getOps<mlir::LLVM::LLVMFuncOp>()) {
@@ -187,9 +183,10 @@ lowerToHost(mlir::gpu::GPUModuleOp source, llvm::StringRef &name,
   storage = kernel.getName().str();
   findKernelFacts(kernel, maxThreads);
 
+  mlir::PassManager host(context);
   host.nest<mlir::gpu::GPUModuleOp>().addPass(
       mlir::linattn::createLinAttnNVVMToHostPass());
-  if (mlir::failed(host.run(*module)))
+  if (mlir::failed(runPasses(host, *module)))
     return diagnostics.takeError("turning the kernel into host code failed");
   mlir::OwningOpRef<mlir::ModuleOp> result =
       mlir::ModuleOp::create(source.getLoc());
@@ -198,10 +195,11 @@ lowerToHost(mlir::gpu::GPUModuleOp source, llvm::StringRef &name,
   for (llvm::StringRef attribute : {kSitesAttr, kStaticSharedAttr})
     (*result)->setAttr(attribute, gpu->getAttr(attribute));
 
+  mlir::PassManager lower(context);
   mlir::linattn::LowerToLLVMOptions options;
   options.parallel = false;
   mlir::linattn::buildLowerToLLVMPipeline(lower, options);
-  if (mlir::failed(lower.run(*result)) || mlir::failed(mlir::verify(*result)))
+  if (mlir::failed(runPasses(lower, *result)))
     return diagnostics.takeError("lowering the kernel for the host failed");
   return result;
 }

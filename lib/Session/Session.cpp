@@ -18,7 +18,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/SymbolTable.h"
-#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
@@ -323,14 +322,10 @@ llvm::Error Session::run(llvm::function_ref<void(mlir::OpPassManager &)> build,
                          bool verifyEach) {
   DiagnosticCollector diagnostics(context);
   mlir::PassManager pm(&context);
-  // Verifies once, at the end: verification after every pass takes a third of
-  // the passes' time, and linattn-opt does it in the tests of the same
-  // pipelines.
-  pm.enableVerifier(verifyEach);
   if (watcher)
     pm.addInstrumentation(std::move(watcher));
   build(pm);
-  if (failed(pm.run(*module)) || failed(mlir::verify(*module)))
+  if (failed(detail::runPasses(pm, *module, verifyEach)))
     return diagnostics.takeError("the pipeline failed");
   return llvm::Error::success();
 }

@@ -14,6 +14,10 @@
 #include <string>
 #include <vector>
 
+namespace mlir {
+class PassManager;
+} // namespace mlir
+
 namespace linattn::detail {
 
 /// "file:line:column", or "<unknown>".
@@ -31,6 +35,12 @@ private:
   std::vector<std::string> messages;
   mlir::ScopedDiagnosticHandler handler;
 };
+
+/// Runs the passes of `pm` on `op`. Verifies once, at the end, unless
+/// `verifyEach`: verification after every pass takes a third of the passes'
+/// time and more, and linattn-opt does it in the tests of the same pipelines.
+mlir::LogicalResult runPasses(mlir::PassManager &pm, mlir::Operation *op,
+                              bool verifyEach = false);
 
 } // namespace linattn::detail
 

@@ -8,6 +8,7 @@
 
 #include "ScanCase.h"
 #include "Rounding.h"
+#include "linattn/CodeGen/Diagnostics.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/GPU/LaunchPlan.h"
 #include "linattn/InitAll.h"
@@ -16,6 +17,7 @@
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace linattn;
@@ -548,12 +550,10 @@ ScanOutcome Program::run() {
                   mlir::parseAttribute(scan.schedule, &context));
     });
   mlir::PassManager pm(&context);
-  // The emulator verifies what it runs; linattn-opt verifies after every pass.
-  pm.enableVerifier(false);
   mlir::linattn::GPUPipelineOptions options;
   options.chip = scan.chip;
   mlir::linattn::buildGPUPipeline(pm, options);
-  if (mlir::failed(pm.run(*module)))
+  if (mlir::failed(linattn::detail::runPasses(pm, *module)))
     return fail("the pipeline failed");
   // A state that is updated in place holds the initial one.
   if (scan.initial == ScanCase::InPlace || scan.pool) {
