@@ -15,16 +15,17 @@
 
 #include "FieldArithmetic.h"
 #include "linattn/Conversion/Passes.h"
+#include "linattn/Dialect/RootPatterns.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/IR/AttrTypeSubElements.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace mlir::linattn {
 #define GEN_PASS_DEF_LINATTNTOFINITEFIELDPASS
@@ -134,7 +135,8 @@ private:
     vector::populateVectorMultiReductionLoweringPatterns(
         patterns, vector::VectorMultiReductionLowering::InnerParallel);
     vector::populateVectorMaskLoweringPatternsForSideEffectingOps(patterns);
-    return applyPatternsGreedily(getOperation(), std::move(patterns));
+    return mlir::linattn::applyPatternsToRoots(getOperation(),
+                                               std::move(patterns));
   }
 
   LogicalResult check() {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "SharedPatterns.h"
 #include "linattn/Analysis/CostModel.h"
 #include "linattn/Dialect/Einsum.h"
 #include "linattn/Dialect/FeatureMaps.h"
@@ -58,6 +59,7 @@ void LinAttnDialect::initialize() {
 #define GET_OP_LIST
 #include "linattn/Dialect/LinAttnChunk.cpp.inc"
       >();
+  addInterfaces<SharedPatterns>();
 }
 
 Type mlir::linattn::getAccumulationType(Type tokenElementType) {

@@ -12,6 +12,7 @@
 
 #include "Entry.h"
 #include "ShapeChecks.h"
+#include "linattn/Dialect/Canonicalization.h"
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Entry/EntryLayout.h"
 #include "linattn/Entry/Passes.h"
@@ -26,9 +27,10 @@
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
+#include "mlir/Transforms/CSE.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::linattn {
@@ -253,6 +255,13 @@ static void storeSizes(func::FuncOp companion, unsigned numSizes,
   companion->setAttr(kChecksAttrName, types.getArrayAttr(messages));
 }
 
+static void simplify(func::FuncOp func) {
+  canonicalize(func);
+  IRRewriter rewriter(func.getContext());
+  DominanceInfo dominance(func);
+  eliminateCommonSubExpressions(rewriter, dominance, func);
+}
+
 static LogicalResult addShapesCompanion(func::FuncOp func, RunPasses run,
                                         CheckedElements elements) {
   OpBuilder builder(func->getContext());
@@ -269,27 +278,20 @@ static LogicalResult addShapesCompanion(func::FuncOp func, RunPasses run,
     llvm::append_range(checks, emitDecayChecks(companion));
   returnSizes(companion, checks);
 
-  OpPassManager simplify(func::FuncOp::getOperationName());
+  OpPassManager resolve(func::FuncOp::getOperationName());
   // Elementwise ops on tensors do not implement the reification of shapes.
-  simplify.addPass(createConvertElementwiseToLinalgPass());
-  simplify.addPass(memref::createResolveRankedShapeTypeResultDimsPass());
-  simplify.addPass(createCanonicalizerPass());
-  if (failed(run(simplify, companion)))
+  resolve.addPass(createConvertElementwiseToLinalgPass());
+  resolve.addPass(memref::createResolveRankedShapeTypeResultDimsPass());
+  if (failed(run(resolve, companion)))
     return failure();
+  canonicalize(companion);
   resolveRemainingDims(companion);
-  OpPassManager decide(func::FuncOp::getOperationName());
-  decide.addPass(createCanonicalizerPass());
-  decide.addPass(createCSEPass());
+  simplify(companion);
   // Sizes that are now known to be equal decide comparisons.
-  decide.addPass(createCanonicalizerPass());
-  decide.addPass(createCSEPass());
-  if (failed(run(decide, companion)))
-    return failure();
+  simplify(companion);
   storeSizes(companion, numSizes, checks);
-  OpPassManager clean(func::FuncOp::getOperationName());
-  clean.addPass(createCanonicalizerPass());
-  clean.addPass(createCSEPass());
-  return run(clean, companion);
+  simplify(companion);
+  return success();
 }
 
 FailureOr<SmallVector<func::FuncOp>>

@@ -11,11 +11,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "linattn/Dialect/RootPatterns.h"
 #include "linattn/GPU/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 #include <limits>
 
@@ -273,7 +273,8 @@ struct LinAttnExpandDoubleMathPass final
         context, +[](B &b, Value x) { return b.sine(x, 0); });
     patterns.add<Expand<math::CosOp>>(
         context, +[](B &b, Value x) { return b.sine(x, 1); });
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    if (failed(mlir::linattn::applyPatternsToRoots(getOperation(),
+                                                   std::move(patterns))))
       signalPassFailure();
   }
 };

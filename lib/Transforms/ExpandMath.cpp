@@ -8,14 +8,15 @@
 
 #include "ExpandMath.h"
 
+#include "linattn/Dialect/RootPatterns.h"
 #include "linattn/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace mlir::linattn {
 #define GEN_PASS_DEF_LINATTNEXPANDMATHPASS
@@ -62,10 +63,10 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
       return arith::SelectOp::create(b, isInside, x, end).getResult();
     };
     // 2^n, by its exponent bits.
+    Value places = constant(b, bits, b.getI32IntegerAttr(23));
     auto exponentOf = [&](Value shifted) -> Value {
-      return arith::ShLIOp::create(b,
-                                   arith::BitcastOp::create(b, bits, shifted),
-                                   constant(b, bits, b.getI32IntegerAttr(23)));
+      return arith::ShLIOp::create(
+          b, arith::BitcastOp::create(b, bits, shifted), places);
     };
     if (bitEnumContainsAny(op.getFastmath(), arith::FastMathFlags::afn)) {
       // The negation is folded into the bounds and factors.
@@ -237,7 +238,8 @@ struct ExpandMathPass
     // Neither libm nor LLVM has vector forms of these functions.
     math::populateExpansionPatterns(patterns, {"clampf", "exp2", "sinh", "cosh",
                                                "asinh", "acosh", "atanh"});
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    if (failed(mlir::linattn::applyPatternsToRoots(getOperation(),
+                                                   std::move(patterns))))
       signalPassFailure();
   }
 };

@@ -11,6 +11,32 @@
 
 include "mlir/Pass/PassBase.td"
 
+def LinAttnCanonicalizePass : Pass<"linattn-canonicalize"> {
+  let summary = "Canonicalize with patterns that all passes share";
+  let description = [{
+    Does what `canonicalize` does. That pass collects the patterns of all
+    dialects anew in every place of a pipeline, which takes a tenth of the time
+    of a small kernel's passes; here a context collects them once.
+
+    With `kernels`, ops are visited from the last to the first, and regions are
+    not simplified. In kernels of thousands of ops whose loops are written out,
+    this takes a quarter of the time, and leaves the same code.
+
+    Before:
+
+    ```mlir
+    %0 = arith.addi %n, %c0 : index
+    ```
+
+    After: uses of `%0` are uses of `%n`.
+  }];
+  let options = [
+    Option<"kernels", "kernels", "bool", /*default=*/"false",
+           "Visit ops in the order for kernels, and leave regions alone">
+  ];
+  let dependentDialects = ["::mlir::linattn::LinAttnDialect"];
+}
+
 def LinAttnRaiseOnnxPass : Pass<"linattn-raise-onnx", "::mlir::func::FuncOp"> {
   let summary = "Raise LinearAttention and CausalConvWithState of ONNX";
   let description = [{
