@@ -17,9 +17,7 @@
 #include "linattn/LowerToLLVM/LowerToLLVM.h"
 #include "linattn/Support/Sizes.h"
 
-#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Parser/Parser.h"
@@ -134,8 +132,8 @@ static void buildDevicePipeline(mlir::OpPassManager &pm) {
   mlir::arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = true;
   gpu.addPass(mlir::arith::createArithExpandOpsPass(expand));
-  gpu.addPass(mlir::createSCFToControlFlowPass());
-  gpu.addPass(mlir::createConvertGpuOpsToNVVMOps());
+  gpu.addPass(mlir::linattn::createStructuredToBranchesPass());
+  gpu.addPass(mlir::linattn::createKernelToNVVMPass());
   gpu.addPass(mlir::createReconcileUnrealizedCastsPass());
 }
 

@@ -13,23 +13,17 @@
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/BufferizationToMemRef/BufferizationToMemRef.h"
-#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MathToLibm/MathToLibm.h"
-#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
-#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
-#include "mlir/Conversion/VectorToSCF/VectorToSCF.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
-#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Passes.h"
-#include "mlir/Dialect/Vector/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -59,11 +53,22 @@ struct LowerToLLVMPipelineOptions
 
 } // namespace
 
+/// The passes of `buffer-deallocation-pipeline`, without those that find
+/// nothing after a canonicalization.
+static void addBufferDeallocation(OpPassManager &pm) {
+  pm.addPass(bufferization::createOwnershipBasedBufferDeallocationPass());
+  pm.addPass(linattn::createLinAttnCanonicalizePass());
+  pm.addPass(bufferization::createBufferDeallocationSimplificationPass());
+  pm.addPass(bufferization::createLowerDeallocationsPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(linattn::createLinAttnCanonicalizePass());
+}
+
 void linattn::buildBufferizePipeline(OpPassManager &pm,
                                      const BufferizeOptions &options) {
   // Calls hide shapes and layouts. A kernel is a whole program, so that
   // inlining loses nothing.
-  pm.addPass(createInlinerPass());
+  addInliner(pm);
   pm.addPass(createSymbolDCEPass());
   // Elementwise ops on tensors neither bufferize nor reify their shapes.
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
@@ -75,9 +80,9 @@ void linattn::buildBufferizePipeline(OpPassManager &pm,
   pm.addNestedPass<func::FuncOp>(createLinAttnSinkDestinationsPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
   pm.addPass(createLinAttnBufferizeModulePass({options.layout.innermost}));
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createLinAttnCanonicalizePass());
   pm.addPass(createCSEPass());
-  bufferization::buildBufferDeallocationPipeline(pm);
+  addBufferDeallocation(pm);
   // Memory that is freed early is reused by the next allocation while it is
   // still cached.
   pm.addNestedPass<func::FuncOp>(
@@ -107,18 +112,25 @@ static void addFloatExpansion(OpPassManager &pm,
   pm.addPass(arith::createArithExpandOpsPass(expand));
 }
 
-static void addVectorLowering(OpPassManager &pm) {
-  OpPassManager &funcs = pm.nest<func::FuncOp>();
-  funcs.addPass(vector::createLowerVectorMultiReductionPass());
-  funcs.addPass(vector::createLowerVectorMaskPass());
-  pm.addPass(createConvertVectorToSCFPass(
-      VectorTransferToSCFOptions().enableFullUnroll()));
+std::unique_ptr<Pass> linattn::createStructuredToBranchesPass() {
+  SCFToControlFlowPassOptions options;
+  options.allowPatternRollback = false;
+  return createSCFToControlFlowPass(options);
+}
+
+std::unique_ptr<Pass> linattn::createKernelToNVVMPass() {
+  ConvertGpuOpsToNVVMOpsOptions options;
+  options.allowPatternRollback = false;
+  return createConvertGpuOpsToNVVMOps(options);
+}
+
+void linattn::addInliner(OpPassManager &pm) {
+  pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
+  pm.addNestedPass<func::FuncOp>(createLinAttnCanonicalizePass());
 }
 
 std::unique_ptr<Pass> linattn::createKernelCanonicalizerPass() {
-  GreedyRewriteConfig config;
-  config.setUseTopDownTraversal(false);
-  return createCanonicalizerPass(config);
+  return createLinAttnCanonicalizePass({/*kernels=*/true});
 }
 
 void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
@@ -127,7 +139,7 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
   LinAttnLowerLinalgToLoopsPassOptions loops;
   loops.parallel = options.parallel;
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerLinalgToLoopsPass(loops));
-  pm.addPass(memref::createFoldMemRefAliasOpsPass());
+  pm.addPass(createLinAttnFoldViewsPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createKernelCanonicalizerPass());
   pm.addPass(createLoopInvariantCodeMotionPass());
@@ -142,34 +154,23 @@ void linattn::buildLowerToLLVMPipeline(OpPassManager &pm,
     pm.addPass(createLinAttnInsertPollsPass());
   if (!options.prime)
     addFloatExpansion(pm, options);
-  addVectorLowering(pm);
+  pm.addPass(createLinAttnLowerVectorsPass());
 
   // Subviews and reshapes become address arithmetic in affine maps.
-  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLinAttnExpandViewsPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createKernelCanonicalizerPass());
   pm.addPass(createCSEPass());
-  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createStructuredToBranchesPass());
 
   ConvertMathToLLVMPassOptions mathOptions;
   mathOptions.approximateLog1p = false;
   pm.addPass(createConvertMathToLLVMPass(mathOptions));
   // Functions of libm take scalars: vectors are unrolled for them.
   pm.addPass(createConvertMathToLibmPass());
-  ConvertVectorToLLVMPassOptions vectorOptions;
-  vectorOptions.amx = options.amx;
-  vectorOptions.vectorContractLowering =
-      vector::VectorContractLowering::OuterProduct;
-  vectorOptions.vectorTransposeLowering =
-      vector::VectorTransposeLowering::Shuffle1D;
-  pm.addPass(createConvertVectorToLLVMPass(vectorOptions));
   pm.addPass(createLinAttnLowerAllocationsPass());
   pm.addPass(createLinAttnLowerMPIToLLVMPass());
-  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
-  // One conversion, since each walks over the whole module.
-  ConvertToLLVMPassOptions rest;
-  rest.filterDialects = {"arith", "cf", "func", "index", "ub"};
-  pm.addPass(createConvertToLLVMPass(rest));
+  pm.addPass(createLinAttnConvertToLLVMPass({options.amx}));
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
 

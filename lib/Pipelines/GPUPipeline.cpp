@@ -13,10 +13,8 @@
 #include "linattn/Gradient/Passes.h"
 #include "linattn/Pipelines/Pipelines.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
-#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -24,7 +22,6 @@
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -44,7 +41,7 @@ static void addPlainRoute(OpPassManager &pm) {
   functions.addPass(createLinAttnSinkHostScalarsPass());
   functions.addPass(createLinAttnMapLoopsToThreadsPass());
   // Folds the slices that threads create.
-  functions.addPass(memref::createFoldMemRefAliasOpsPass());
+  functions.addPass(createLinAttnFoldViewsPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createGpuKernelOutliningPass());
 }
@@ -64,7 +61,7 @@ void mlir::linattn::buildGPUPipeline(OpPassManager &pm,
     functions.addPass(createConvertLinAttnToLinalgPass());
   else
     functions.addPass(createLinAttnToQuadraticPass());
-  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createLinAttnCanonicalizePass());
   functions.addPass(createCSEPass());
   buildBufferizePipeline(pm, {options.innermost, /*guardCopies=*/false});
   LinAttnSelectSchedulePassOptions select;
@@ -104,11 +101,11 @@ static void addKernelLowering(OpPassManager &kernels, StringRef chip) {
   if (hasPackedConversions(chip))
     kernels.addPass(createLinAttnPackConversionsPass());
   kernels.addPass(arith::createArithExpandOpsPass());
-  kernels.addPass(memref::createExpandStridedMetadataPass());
+  kernels.addPass(createLinAttnExpandViewsPass());
   kernels.addPass(createLowerAffinePass());
-  kernels.addPass(createSCFToControlFlowPass());
+  kernels.addPass(createStructuredToBranchesPass());
   kernels.addPass(createConvertVectorToLLVMPass());
-  kernels.addPass(createConvertGpuOpsToNVVMOps());
+  kernels.addPass(createKernelToNVVMPass());
   kernels.addPass(createConvertNVVMToLLVMPass());
   // LLVM removes dead code.
   kernels.addPass(createReconcileUnrealizedCastsPass());

@@ -29,7 +29,7 @@ void mlir::linattn::addImportsAndShapeChecks(OpPassManager &pm,
                                              bool checkIndices) {
   pm.addNestedPass<func::FuncOp>(createLinAttnRemarkChoicesPass());
   pm.addNestedPass<func::FuncOp>(createLinAttnRaiseOnnxPass());
-  pm.addPass(createInlinerPass());
+  addInliner(pm);
   LinAttnCheckShapesPassOptions checks;
   checks.checkDecays = checkDecays;
   checks.checkIndices = checkIndices;
@@ -41,7 +41,7 @@ void mlir::linattn::buildDifferentiatePipeline(OpPassManager &pm,
                                                ArrayRef<int64_t> operands,
                                                ChunkLoops chunks) {
   pm.addNestedPass<func::FuncOp>(createLinAttnRaiseOnnxPass());
-  pm.addPass(createInlinerPass());
+  addInliner(pm);
   LinAttnDifferentiatePassOptions options;
   options.function = function.str();
   options.operands.assign(operands.begin(), operands.end());
@@ -51,12 +51,12 @@ void mlir::linattn::buildDifferentiatePipeline(OpPassManager &pm,
   pm.addPass(createLinAttnDifferentiatePass(options));
   pm.addPass(createSymbolDCEPass());
   OpPassManager &functions = pm.nest<func::FuncOp>();
-  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createLinAttnCanonicalizePass());
   functions.addPass(createCSEPass());
   // Each separate loop nest between scans costs a pass over memory.
   functions.addPass(createConvertElementwiseToLinalgPass());
   functions.addPass(createLinalgElementwiseOpFusionPass());
-  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createLinAttnCanonicalizePass());
   functions.addPass(createCSEPass());
 }
 
@@ -69,7 +69,7 @@ static void addContract(OpPassManager &pm, StringRef phase) {
 void mlir::linattn::addRewrites(OpPassManager &functions,
                                 const CPUPipelineOptions &options) {
   functions.addPass(createLinAttnExpandSnapshotsPass());
-  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createLinAttnCanonicalizePass());
   functions.addPass(createLinAttnCheckNormalizerPass());
   LinAttnReassociatePassOptions reassociate;
   reassociate.mode = options.reassociate;
@@ -94,7 +94,7 @@ static void addChunkTasks(OpPassManager &functions,
   expand.fastProducts =
       options.fastProducts && options.matrixUnit != ::linattn::MatrixUnit::Dot;
   functions.addPass(createLinAttnExpandFormPass(expand));
-  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createLinAttnCanonicalizePass());
   functions.addPass(createCSEPass());
   if (forUnit)
     functions.addPass(
@@ -106,7 +106,7 @@ void mlir::linattn::buildOptimizationPipeline(
   // A module may reach this pipeline without the checks.
   pm.addNestedPass<func::FuncOp>(createLinAttnRaiseOnnxPass());
   // Calls are inlined first: φ and scale fold across them.
-  pm.addPass(createInlinerPass());
+  addInliner(pm);
   OpPassManager &functions = pm.nest<func::FuncOp>();
   addRewrites(functions, options);
   // The user named the unit, so that no form is compared with it.
@@ -124,7 +124,7 @@ void mlir::linattn::buildOptimizationPipeline(
   select.form = "auto";
   functions.addPass(createLinAttnSelectFormPass(select));
   functions.addPass(createLinAttnToQuadraticPass());
-  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createLinAttnCanonicalizePass());
   functions.addPass(createCSEPass());
   addContract(pm, "structured");
 }
@@ -232,7 +232,7 @@ void mlir::linattn::addLinalgConversion(OpPassManager &functions,
   functions.addPass(createLinAttnSplitSweepsPass());
   functions.addPass(
       createConvertLinAttnToLinalgPass({int64_t(options.chunkSize)}));
-  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createLinAttnCanonicalizePass());
   functions.addPass(createCSEPass());
 }
 
@@ -270,10 +270,10 @@ static void buildPartitionPipeline(OpPassManager &pm) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(shard::createShardingPropagation());
   functions.addPass(shard::createPartition());
-  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createLinAttnCanonicalizePass());
   functions.addPass(createLinAttnLowerShardToMPIPass());
   pm.addPass(createConvertShardToMPIPass());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createLinAttnCanonicalizePass());
 }
 
 void mlir::linattn::registerPipelines() {

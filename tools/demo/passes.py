@@ -15,7 +15,7 @@ STORIES = [
         "(QKᵀ)V as two plain matrix products becomes Q(KᵀV)",
         [
             ("input", "the 4096×4096 product comes first"),
-            ("linattn-reassociate, then canonicalize", "nothing has 4096×4096 elements any more"),
+            ("linattn-reassociate, then linattn-canonicalize", "nothing has 4096×4096 elements any more"),
         ],
     ),
     (
@@ -88,7 +88,7 @@ def _check(report, entry, texts):
     if entry == "chain":
         report.check("@chain states the N×N product", _SQUARE.search(texts["input"]))
         report.check("@chain ends without N×N values", not _SQUARE.search(texts["llvm"]))
-        optimised = texts.get(_find(texts, "linattn-reassociate, then canonicalize"), "")
+        optimised = texts.get(_find(texts, "linattn-reassociate, then linattn-canonicalize"), "")
     else:
         after = {"noncausal": "linattn-reassociate", "causal": "linattn-causal-to-scan"}[entry]
         expected = {"noncausal": ("linattn.state", "linattn.read"), "causal": ("linattn.scan",)}[entry]

@@ -455,4 +455,127 @@ def LinAttnInsertPollsPass : Pass<"linattn-insert-polls", "::mlir::ModuleOp"> {
   ];
 }
 
+def LinAttnFoldViewsPass : Pass<"linattn-fold-views"> {
+  let summary = "Access the memory behind subviews and reshapes";
+  let description = [{
+    Loads, stores and transfers of a `memref.subview`, `memref.expand_shape` or
+    `memref.collapse_shape` access its source. Applies the patterns of
+    `fold-memref-alias-ops`, but visits the ops that have a pattern, and no
+    others.
+
+    Before:
+
+    ```mlir
+    %row = memref.subview %m[%i, 0] [1, 64] [1, 1]
+      : memref<?x64xf32> to memref<64xf32, strided<[1], offset: ?>>
+    %x = memref.load %row[%j] : memref<64xf32, strided<[1], offset: ?>>
+    ```
+
+    After:
+
+    ```mlir
+    %x = memref.load %m[%i, %j] : memref<?x64xf32>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect"
+  ];
+}
+
+def LinAttnExpandViewsPass : Pass<"linattn-expand-views"> {
+  let summary = "Expand subviews and reshapes to address arithmetic";
+  let description = [{
+    What remains of views becomes a `memref.reinterpret_cast` of their source,
+    with offset, sizes and strides in affine maps. Applies the patterns of
+    `expand-strided-metadata`, but visits the ops that have a pattern, and no
+    others.
+
+    Before:
+
+    ```mlir
+    %row = memref.subview %m[%i, 0] [1, 64] [1, 1]
+      : memref<?x64xf32> to memref<64xf32, strided<[1], offset: ?>>
+    ```
+
+    After:
+
+    ```mlir
+    %base, %o, %n:2, %s:2 = memref.extract_strided_metadata %m : …
+    %offset = affine.apply affine_map<()[s0] -> (s0 * 64)>()[%i]
+    %row = memref.reinterpret_cast %base to offset: [%offset], sizes: [64],
+      strides: [1] : memref<f32> to memref<64xf32, strided<[1], offset: ?>>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect"
+  ];
+}
+
+def LinAttnLowerVectorsPass : Pass<"linattn-lower-vectors"> {
+  let summary = "Lower transfers and reductions along several dimensions";
+  let description = [{
+    Transfers of vectors of several dimensions become unrolled transfers of
+    their rows, reductions along several dimensions become reductions along one,
+    and masked transfers take their mask as an operand. Visits the ops that have
+    a pattern, and no others.
+
+    Before:
+
+    ```mlir
+    %0 = vector.transfer_read %m[%i, %j], %pad {in_bounds = [true, true]}
+      : memref<?x?xf32>, vector<2x8xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %1 = vector.transfer_read %m[%i, %j], %pad {in_bounds = [true]}
+      : memref<?x?xf32>, vector<8xf32>
+    %2 = vector.insert %1, %poison [0] : vector<8xf32> into vector<2x8xf32>
+    …
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def LinAttnConvertToLLVMPass
+    : Pass<"linattn-convert-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "Convert arithmetic, vectors and memory in one conversion";
+  let description = [{
+    First lowers ops of vectors that LLVM has no equal of: contractions to outer
+    products, transposes to shuffles, slices, and masks. Then converts `arith`,
+    `cf`, `func`, `index`, `memref`, `ub` and `vector` to the LLVM dialect. One
+    conversion for each dialect, as `convert-vector-to-llvm`,
+    `finalize-memref-to-llvm` and `convert-to-llvm` are, takes twice the time
+    for kernels of thousands of ops. Ops of other dialects stay.
+
+    Before:
+
+    ```mlir
+    %0 = vector.load %m[%i] : memref<?xf32>, vector<16xf32>
+    %1 = arith.addf %0, %0 : vector<16xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %0 = llvm.getelementptr %base[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+    %1 = llvm.load %0 {alignment = 4 : i64} : !llvm.ptr -> vector<16xf32>
+    %2 = llvm.fadd %1, %1 : vector<16xf32>
+    ```
+  }];
+  let options = [
+    Option<"amx", "amx", "bool", /*default=*/"false",
+           "Convert ops of AMX tiles too">
+  ];
+  let dependentDialects = [
+    "::mlir::amx::AMXDialect", "::mlir::arith::ArithDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect"
+  ];
+}
+
 #endif // LINATTN_CONVERSION_PASSES_TD

@@ -59,10 +59,18 @@ void buildLowerToLLVMPipeline(OpPassManager &pm,
 /// `linattn-lower-to-llvm-pipeline`.
 void registerLowerToLLVMPipelines();
 
-/// The canonicalizer of kernels whose loops are written out. It visits ops from
-/// the last to the first, which takes a quarter of the time of the default
-/// order in kernels of thousands of ops, and leaves the same code.
+/// The canonicalizer of kernels whose loops are written out.
 std::unique_ptr<Pass> createKernelCanonicalizerPass();
+
+/// `convert-scf-to-cf` and `convert-gpu-to-nvvm` without the record that a
+/// conversion keeps to take patterns back. Their patterns never fail after they
+/// have changed the IR.
+std::unique_ptr<Pass> createStructuredToBranchesPass();
+std::unique_ptr<Pass> createKernelToNVVMPass();
+
+/// Inlines all calls and canonicalizes functions, with the patterns that
+/// `linattn-canonicalize` shares.
+void addInliner(OpPassManager &pm);
 
 } // namespace mlir::linattn
 
