@@ -1,6 +1,6 @@
 """The accuracy of the exponential and the logarithm in compiled code.
 
-The numbers in docs/Rationale.md come from here.
+The numbers in docs/RationaleCode.md come from here.
 """
 
 import os

@@ -50,7 +50,7 @@ DELTA = 2.5e-3
 PREAMBLE = {"rfa", "mamba2", "hgrn2", "lightnet"}, 3e-3
 EXACT = {"f64": 1e-12, "f32": 3e-6}  # max|out − ref| / max|ref|
 # A constant factor is rounded alike at every token, unless chunks multiply by few of
-# them (Rationale.md, "Accumulation in f32, and where it ends").
+# them (RationaleCode.md, "Accumulation in f32, and where it ends").
 DRIFTING = {"lightning", "retnet", "rwkv5"}, {"state-tile", "token"}, 2e-5
 
 

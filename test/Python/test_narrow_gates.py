@@ -1,6 +1,6 @@
 """How exact silu and sigmoid are where their results have 16 bits.
 
-Every number of bf16 and f16 is tried. The bounds in docs/Rationale.md come from here.
+Every number of bf16 and f16 is tried. The bounds in docs/RationaleCode.md come from here.
 """
 
 import os
