@@ -10,6 +10,7 @@
 #include "Mutations.h"
 #include "Programs.h"
 #include "linattn/CodeGen/CodeGen.h"
+#include "linattn/CodeGen/Diagnostics.h"
 #include "linattn/Compiler/Compiler.h"
 #include "linattn/Field/PrimeField.h"
 #include "linattn/Pipelines/Pipelines.h"
@@ -113,7 +114,7 @@ static Mutants compileMutants(const Program &program) {
   lower.parallel = false;
   lower.prime = 0;
   mlir::linattn::buildLowerToLLVMPipeline(pm, lower);
-  if (failed(pm.run(session.getModule()))) {
+  if (failed(runPasses(pm, session.getModule(), /*verifyEach=*/false))) {
     ADD_FAILURE() << program.name << ": the pipeline failed";
     return mutants;
   }

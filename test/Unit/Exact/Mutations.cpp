@@ -17,6 +17,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/AsmState.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -60,11 +61,16 @@ public:
 
   void run() {
     SmallVector<Operation *> ops;
+    // Numbers the values of the function once for all texts.
+    AsmState names(function, OpPrintingFlags().skipRegions().useLocalScope());
     Operation *first = active.getDefiningOp()->getNextNode();
     for (Operation *op = first; op; op = op->getNextNode())
       op->walk<WalkOrder::PreOrder>([&](Operation *nested) {
         ops.push_back(nested);
-        numbers[nested] = counts[nested->getName().getStringRef()]++;
+        int64_t number = counts[nested->getName().getStringRef()]++;
+        llvm::raw_string_ostream os(originals[nested].text);
+        nested->print(os, names);
+        originals[nested].number = number;
       });
     // Constants last: what is wrong with the others depends on them.
     for (bool constants : {false, true})
@@ -168,12 +174,11 @@ private:
 
   /// Whether error `kind` is active; counts it.
   Value isActive(const Twine &kind) {
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    current->print(os, OpPrintingFlags().skipRegions().useLocalScope());
+    const Original &original = originals.at(current);
     Value number = arith::ConstantIntOp::create(
         b, loc, static_cast<int64_t>(mutations.size()), 64);
-    mutations.push_back({kind.str(), text, numbers.at(current), findExcuse()});
+    mutations.push_back(
+        {kind.str(), original.text, original.number, findExcuse()});
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, active,
                                  number);
   }
@@ -374,7 +379,13 @@ private:
   std::vector<Mutation> &mutations;
   /// How many ops of a name there were so far.
   llvm::StringMap<int64_t> &counts;
-  DenseMap<Operation *, int64_t> numbers;
+  /// An op before any mutation: as text, and how many of its name there were
+  /// before it.
+  struct Original {
+    std::string text;
+    int64_t number = 0;
+  };
+  DenseMap<Operation *, Original> originals;
   Value active;
   Operation *current = nullptr;
   std::vector<std::pair<std::string, Value>> wrong;

@@ -150,7 +150,8 @@ std::optional<Kernel> linattn::test::compile(const std::string &text,
   options.diskCache = false;
   // The seed draws the programs that are optimized; the others compile in half
   // the time.
-  if (!std::getenv("LINATTN_OPTIMIZATION") && !isDrawn(text))
+  if (!options.optimization && !std::getenv("LINATTN_OPTIMIZATION") &&
+      !isDrawn(text))
     options.optimization = Optimization::Quick;
   llvm::Expected<Kernel> kernel = Compiler(options).compile(text, "", "test");
   if (kernel)
