@@ -1,6 +1,9 @@
 """Assembles every module of a file of PTX.
 
 assemble.py PTXAS CHIP FILE
+
+All at once, under names of their own: most of the time of a small kernel is the start of ptxas. Where
+that fails, one by one, to say how many fail.
 """
 
 import os
@@ -13,13 +16,23 @@ import tempfile
 ptxas, chip, path = sys.argv[1:]
 modules = re.split(r"(?m)^(?=\.version )", pathlib.Path(path).read_text())
 modules = [module for module in modules if ".entry" in module]
-failures = 0
+
+
+def assemble(*sources):
+    return subprocess.run([ptxas, f"-arch={chip}", *sources, "-o", os.devnull], capture_output=True, text=True)
+
+
 with tempfile.TemporaryDirectory() as folder:
-    for module in modules:
-        source = pathlib.Path(folder, "kernel.ptx")
-        source.write_text(module)
-        command = [ptxas, f"-arch={chip}", source, "-o", os.devnull]
-        result = subprocess.run(command, capture_output=True, text=True)
-        failures += result.returncode != 0
-        print(result.stderr, end="")
+    sources = []
+    for number, module in enumerate(modules):
+        sources.append(pathlib.Path(folder, f"{number}.ptx"))
+        for name in set(re.findall(r"\.(?:entry|func) (\w+)", module)):
+            module = re.sub(rf"\b{name}\b", f"{name}_{number}", module)
+        sources[-1].write_text(module)
+    failures = 0
+    if sources and assemble(*sources).returncode:
+        for source in sources:
+            result = assemble(source)
+            failures += result.returncode != 0
+            print(result.stderr, end="")
 print(f"{len(modules)} kernels, {failures} failures")
