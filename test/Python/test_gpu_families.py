@@ -65,6 +65,8 @@ def test_bundle(family, tmp_path, monkeypatch):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_emulated(family):
     source = ROOT / "test" / "Families" / f"{family}.mlir"
-    command = [BUILD / "bin" / "linattn-run", source, "--target=nvvm-emulated", f"--open-size={TOKENS}", "--compare=reference"]
+    # More than a tile of 16, except for RFA: its denominators of random numbers come close to 0.
+    tokens = TOKENS if family == "rfa" else 20
+    command = [BUILD / "bin" / "linattn-run", source, "--target=nvvm-emulated", f"--open-size={tokens}", "--compare=reference"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0 and "no findings" in done.stdout, done.stdout[-2000:] + done.stderr
