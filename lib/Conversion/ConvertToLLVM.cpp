@@ -57,7 +57,7 @@ static LogicalResult takeSize(memref::DimOp op, PatternRewriter &rewriter) {
   return success();
 }
 
-/// Ops of vectors that LLVM has no equal of.
+/// Vector ops without a counterpart in LLVM.
 static void populateVectorPatterns(RewritePatternSet &patterns) {
   using namespace vector;
   populateVectorContractLoweringPatterns(patterns,
@@ -115,7 +115,7 @@ private:
       configureAMXLegalizeForExportTarget(target);
       populateAMXLegalizeForLLVMExportPatterns(types, patterns);
     }
-    // No pattern fails after it has changed the IR.
+    // These patterns do not fail after they have changed the IR.
     ConversionConfig config;
     config.allowPatternRollback = false;
     return applyPartialConversion(getOperation(), target, std::move(patterns),

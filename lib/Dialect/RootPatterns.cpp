@@ -17,7 +17,7 @@ using namespace mlir;
 
 namespace {
 
-/// The ops whose results were operands of erased ops, for they may be dead.
+/// Collects the definitions of erased ops' operands, which may be dead.
 class OperandsOfErased : public RewriterBase::Listener {
 public:
   void notifyOperationErased(Operation *op) override {

@@ -114,8 +114,8 @@ def LinAttnFoldViewsPass : Pass<"linattn-fold-views"> {
 def LinAttnExpandViewsPass : Pass<"linattn-expand-views"> {
   let summary = "Expand subviews and reshapes to address arithmetic";
   let description = [{
-    What remains of views becomes a `memref.reinterpret_cast` of their source,
-    with offset, sizes and strides in affine maps. Applies the patterns of
+    The remaining views become a `memref.reinterpret_cast` of their source, with
+    offset, sizes and strides in affine maps. Applies the patterns of
     `expand-strided-metadata`, but visits the ops that have a pattern, and no
     others.
 
@@ -175,7 +175,7 @@ def LinAttnConvertToLLVMPass
     : Pass<"linattn-convert-to-llvm", "::mlir::ModuleOp"> {
   let summary = "Convert arithmetic, vectors and memory in one conversion";
   let description = [{
-    First lowers ops of vectors that LLVM has no equal of: contractions to outer
+    First lowers vector ops without a counterpart in LLVM: contractions to outer
     products, transposes to shuffles, slices, and masks. Then converts `arith`,
     `cf`, `func`, `index`, `memref`, `ub` and `vector` to the LLVM dialect. One
     conversion for each dialect, as `convert-vector-to-llvm`,

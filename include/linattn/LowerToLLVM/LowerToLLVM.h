@@ -63,8 +63,8 @@ void registerLowerToLLVMPipelines();
 std::unique_ptr<Pass> createKernelCanonicalizerPass();
 
 /// `convert-scf-to-cf` and `convert-gpu-to-nvvm` without the record that a
-/// conversion keeps to take patterns back. Their patterns never fail after they
-/// have changed the IR.
+/// conversion keeps to take patterns back. Their patterns do not fail after
+/// they have changed the IR.
 std::unique_ptr<Pass> createStructuredToBranchesPass();
 std::unique_ptr<Pass> createKernelToNVVMPass();
 

@@ -8,17 +8,15 @@
 
 #include "ScanCase.h"
 #include "Rounding.h"
+#include "ScanProgram.h"
 #include "linattn/CodeGen/Diagnostics.h"
-#include "linattn/Dialect/LinAttn.h"
 #include "linattn/GPU/LaunchPlan.h"
 #include "linattn/InitAll.h"
 #include "linattn/Pipelines/Pipelines.h"
-#include "linattn/Support/Elements.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace linattn;
 using namespace linattn::test;
@@ -29,333 +27,6 @@ using reference::ScanOperands;
 using reference::ScanOptions;
 using reference::ScanResult;
 using reference::State;
-
-namespace {
-
-/// An operand or result of the function.
-struct NamedBuffer {
-  std::string name;
-  DType dtype;
-  std::vector<int64_t> shape, strides;
-  std::vector<char> data;
-
-  int64_t count() const {
-    int64_t n = 1;
-    for (int64_t size : shape)
-      n *= size;
-    return n;
-  }
-  uint64_t bytes() const { return count() * getByteSize(dtype); }
-
-  /// Where the element of row-major number `index` is.
-  int64_t place(int64_t index) const {
-    int64_t at = 0;
-    for (size_t dim = shape.size(); dim-- > 0;) {
-      at += index % shape[dim] * strides[dim];
-      index /= shape[dim];
-    }
-    return at;
-  }
-  Array toArray() const {
-    Array array(shape);
-    for (int64_t i = 0; i < count(); ++i)
-      array.data[i] = loadElement(dtype, data.data(), place(i));
-    return array;
-  }
-  void set(const Array &array) {
-    for (int64_t i = 0; i < count(); ++i)
-      storeElement(dtype, data.data(), place(i), array.data[i]);
-  }
-  std::string type(bool dynamicTokens) const {
-    std::string text = "tensor<";
-    for (size_t dim = 0; dim < shape.size(); ++dim)
-      text +=
-          dynamicTokens && dim == 2 ? "?x" : std::to_string(shape[dim]) + "x";
-    return text + std::string(getName(dtype)) + ">";
-  }
-};
-
-/// The operands of a case and its function.
-class Program {
-public:
-  explicit Program(const ScanCase &scan);
-
-  ScanOutcome run();
-  std::string text() const;
-
-private:
-  NamedBuffer &add(std::string name, DType dtype, std::vector<int64_t> shape,
-                   bool tokens);
-  void fill(NamedBuffer &buffer, double scale, bool negative);
-  void addGates();
-  void addMask();
-  /// Few tokens are static, as in decoding.
-  bool isDynamic(const NamedBuffer &buffer) const {
-    return scan.tokens > 8 && buffer.shape.size() >= 3 &&
-           buffer.shape[2] == scan.tokens && buffer.name != "state" &&
-           buffer.name != "z";
-  }
-  NamedBuffer *find(llvm::StringRef name) {
-    for (NamedBuffer &buffer : buffers)
-      if (buffer.name == name)
-        return &buffer;
-    return nullptr;
-  }
-  std::optional<Array> arrayOf(llvm::StringRef name) {
-    NamedBuffer *buffer = find(name);
-    return buffer ? std::optional(buffer->toArray()) : std::nullopt;
-  }
-  Result<ScanResult> computeReference();
-  NamedBuffer &bufferOf(mlir::Value value);
-  llvm::Error launch(mlir::ModuleOp module, mlir::linattn::LaunchOp launch,
-                     ScanOutcome &outcome);
-  void compare(const ScanResult &reference, ScanOutcome &outcome);
-
-  const ScanCase &scan;
-  int64_t heads, outputHeads, states;
-  /// In the order of the function: operands, then results.
-  std::vector<NamedBuffer> buffers;
-  std::vector<int64_t> rows; ///< Of the pool.
-  /// Memory that the function allocates.
-  llvm::DenseMap<mlir::Value, NamedBuffer> allocated;
-  Array initialState, initialZ;
-};
-
-} // namespace
-
-//===----------------------------------------------------------------------===//
-// Operands
-//===----------------------------------------------------------------------===//
-
-NamedBuffer &Program::add(std::string name, DType dtype,
-                          std::vector<int64_t> shape, bool tokens) {
-  NamedBuffer buffer{
-      name, dtype, shape, std::vector<int64_t>(shape.size(), 1), {}};
-  // Row-major, or with tokens before heads.
-  std::vector<size_t> order;
-  for (size_t dim = 0; dim < shape.size(); ++dim)
-    order.push_back(dim);
-  if (tokens && scan.tokensFirst)
-    std::swap(order[1], order[2]);
-  int64_t stride = 1;
-  for (size_t i = order.size(); i-- > 0;) {
-    buffer.strides[order[i]] = stride;
-    stride *= shape[order[i]];
-  }
-  buffer.data.resize(buffer.bytes());
-  buffers.push_back(std::move(buffer));
-  return buffers.back();
-}
-
-/// Standard normal numbers times `scale`, or minus their magnitudes.
-void Program::fill(NamedBuffer &buffer, double scale, bool negative) {
-  std::vector<double> numbers(buffer.count());
-  fillRandom(DType::F64, numbers.data(), numbers.size(), scan.seed,
-             /*stream=*/buffers.size());
-  Array array(buffer.shape);
-  for (size_t i = 0; i < numbers.size(); ++i)
-    array.data[i] =
-        negative ? -scale * std::abs(numbers[i]) : scale * numbers[i];
-  buffer.set(array);
-}
-
-void Program::addGates() {
-  std::vector<int64_t> perToken{scan.batch, heads, scan.tokens};
-  auto withLast = [&](int64_t size) {
-    std::vector<int64_t> shape = perToken;
-    shape.push_back(size);
-    return shape;
-  };
-  auto gate = [&](std::string name, std::vector<int64_t> shape, double scale,
-                  bool negative) {
-    fill(add(name, scan.gates, shape, shape.size() > 2), scale, negative);
-  };
-  double decayScale = 0.1 * scan.decayScale;
-  if (scan.decay == ScanCase::Head)
-    gate("decay", {heads}, decayScale, true);
-  else if (scan.decay == ScanCase::Token)
-    gate("decay", perToken, decayScale, true);
-  else if (scan.decay == ScanCase::Channel)
-    gate("decay", withLast(scan.keySize), decayScale, true);
-  if (scan.valueDecay)
-    gate("value_decay", withLast(scan.valueSize), 0.1, true);
-  if (scan.update == UpdateRule::Delta && scan.beta)
-    gate("beta", scan.columnBeta ? withLast(scan.valueSize) : perToken, 0.5,
-         false);
-  // A transition that grows would be ill-conditioned.
-  if (scan.update == UpdateRule::Dplr)
-    for (const char *name : {"a", "b"})
-      gate(name, withLast(scan.keySize), 0.5 / std::sqrt(scan.keySize), false);
-  if (scan.bonus)
-    gate("bonus", {heads, scan.keySize}, 1, false);
-  if (scan.erase)
-    gate("erase", withLast(scan.keySize), 0.5, false);
-  if (scan.write)
-    gate("write", withLast(scan.valueSize), 1, false);
-}
-
-/// Masked tokens hold NaN.
-void Program::addMask() {
-  NamedBuffer &mask =
-      add("mask", DType::I1, {scan.batch, scan.tokens}, /*tokens=*/false);
-  auto isWritten = [](int64_t number) { return number % 3 != 0; };
-  for (int64_t i = 0; i < mask.count(); ++i)
-    storeElement(DType::I1, mask.data.data(), i, isWritten(i));
-  for (const char *name :
-       {"key", "value", "beta", "a", "b", "erase", "write"}) {
-    NamedBuffer *buffer = find(name);
-    if (!buffer)
-      continue;
-    Array array = buffer->toArray();
-    int64_t rows = array.dim(0) * array.dim(1) * array.dim(2);
-    int64_t width = rows ? array.data.size() / rows : 0;
-    for (int64_t i = 0; i < rows; ++i) {
-      int64_t sequence = i / (array.dim(1) * array.dim(2));
-      if (!isWritten(sequence * scan.tokens + i % array.dim(2)))
-        std::fill_n(&array.data[i * width], width,
-                    std::numeric_limits<double>::quiet_NaN());
-    }
-    buffer->set(array);
-  }
-}
-
-Program::Program(const ScanCase &scan)
-    : scan(scan), heads(std::max(scan.keyHeads, scan.valueHeads)),
-      outputHeads(std::max(heads, scan.queryHeads)),
-      states(scan.offsets.empty() ? scan.batch : scan.offsets.size() - 1) {
-  auto tokens = [&](int64_t heads, int64_t size) {
-    return std::vector<int64_t>{scan.batch, heads, scan.tokens, size};
-  };
-  // Keys of about unit length keep rank-1 updates stable.
-  double keyScale =
-      scan.update == UpdateRule::Add ? 1 : 1 / std::sqrt(scan.keySize);
-  fill(add("query", scan.dtype, tokens(scan.queryHeads, scan.keySize), true), 1,
-       false);
-  fill(add("key", scan.dtype, tokens(scan.keyHeads, scan.keySize), true),
-       keyScale, false);
-  fill(add("value", scan.dtype, tokens(scan.valueHeads, scan.valueSize), true),
-       1, false);
-  addGates();
-  if (scan.mask)
-    addMask();
-  if (!scan.offsets.empty()) {
-    NamedBuffer &buffer = add("cu_seqlens", DType::I32, {states + 1}, false);
-    for (int64_t i = 0; i <= states; ++i)
-      storeElement(DType::I32, buffer.data.data(), i, scan.offsets[i]);
-  }
-  int64_t poolRows = states;
-  if (scan.pool) {
-    NamedBuffer &buffer = add("state_indices", DType::I32, {states}, false);
-    poolRows = states + 2;
-    for (int64_t i = 0; i < states; ++i) {
-      rows.push_back(i == 1 ? -1 : poolRows - 1 - i);
-      storeElement(DType::I32, buffer.data.data(), i, rows[i]);
-    }
-  }
-  std::vector<int64_t> stateShape{poolRows, heads, scan.keySize,
-                                  scan.valueSize};
-  initialState = Array(stateShape);
-  initialZ = Array({poolRows, heads, scan.keySize});
-  if (scan.initial != ScanCase::Zero) {
-    NamedBuffer &state = add("state", DType::F32, stateShape, false);
-    fill(state, 1, false);
-    initialState = state.toArray();
-    if (scan.normalize) {
-      NamedBuffer &z = add("z", DType::F32, initialZ.shape, false);
-      fill(z, 1, false);
-      for (int64_t i = 0; i < z.count(); ++i)
-        storeElement(DType::F32, z.data.data(), i,
-                     5 + std::abs(loadElement(DType::F32, z.data.data(), i)));
-      initialZ = z.toArray();
-    }
-  }
-  add("o", scan.dtype, tokens(outputHeads, scan.valueSize), true);
-  add("final", DType::F32, stateShape, false);
-  if (scan.normalize)
-    add("final_z", DType::F32, initialZ.shape, false);
-}
-
-//===----------------------------------------------------------------------===//
-// The module
-//===----------------------------------------------------------------------===//
-
-std::string Program::text() const {
-  std::string arguments, clauses, types, body;
-  auto isResult = [](const NamedBuffer &buffer) {
-    return buffer.name == "o" || buffer.name.substr(0, 5) == "final";
-  };
-  std::string resultTypes, output, state, z;
-  for (const NamedBuffer &buffer : buffers) {
-    std::string type = buffer.type(isDynamic(buffer));
-    if (buffer.name == "o")
-      output = type;
-    if (isResult(buffer)) {
-      resultTypes += (resultTypes.empty() ? "" : ", ") + type;
-      continue;
-    }
-    arguments += (arguments.empty() ? "%" : ", %") + buffer.name + ": " + type;
-    if (buffer.name == "state" || buffer.name == "z")
-      continue;
-    types += type + ", ";
-    if (buffer.name != "query" && buffer.name != "key" &&
-        buffer.name != "value")
-      clauses += " " + buffer.name + "(%" + buffer.name + ")";
-  }
-  for (const NamedBuffer &buffer : buffers) {
-    std::string type = buffer.type(false);
-    if (buffer.name == "final")
-      state = type;
-    if (buffer.name == "final_z")
-      z = type;
-  }
-  if (scan.initial == ScanCase::Zero)
-    for (auto [name, type] : {std::pair("state", state), std::pair("z", z)})
-      if (!type.empty())
-        body += llvm::formatv(
-                    "  %{0}_e = tensor.empty() : {1}\n"
-                    "  %{0} = linalg.fill ins(%zero : f32) outs(%{0}_e : {1}) "
-                    "-> {1}\n",
-                    name, type)
-                    .str();
-  const char *updates[] = {"add", "delta", "dplr", "oja"};
-  clauses += std::string(" update(") + updates[int(scan.update)] + ")";
-  if (scan.readout == Readout::Exclusive)
-    clauses += " readout(exclusive)";
-  if (scan.update == UpdateRule::Dplr && scan.readsBefore)
-    clauses += " transition(before)";
-  std::string attributes = "scale = 0.125 : f64";
-  if (scan.reverse)
-    attributes += ", reverse";
-  if (scan.normalize)
-    attributes += ", normalize = #linattn.normalize<eps = 1.0e-6>";
-  const char *maps[] = {"identity", "relu", "relu2", "elu1"};
-  attributes += std::string(", feature_map = #linattn.feature_map<") +
-                maps[int(scan.featureMap)] + ">";
-  types += output + ", " + state + (z.empty() ? "" : ", " + z);
-  return llvm::formatv(
-             "func.func @layer({0}) -> ({1}) {{\n"
-             "  %c2 = arith.constant 2 : index\n"
-             "  %zero = arith.constant 0.0 : f32\n"
-             "  %t = tensor.dim %query, %c2 : {2}\n"
-             "  %e = tensor.empty({11}) : {3}\n{4}"
-             "  %r:{5} = linattn.scan %query, %key, %value{6} into(%e) "
-             "init(%state){7} {{{8}} : ({9}) -> ({1})\n"
-             "  return {10} : {1}\n}\n",
-             arguments, resultTypes, buffers[0].type(isDynamic(buffers[0])),
-             output, body, z.empty() ? 2 : 3, clauses,
-             z.empty() ? "" : " normalizer(%z)", attributes, types,
-             z.empty() ? "%r#0, %r#1" : "%r#0, %r#1, %r#2",
-             isDynamic(buffers[0]) ? "%t" : "")
-      .str();
-}
-
-std::string linattn::test::toText(const ScanCase &scan) {
-  return Program(scan).text();
-}
-
-//===----------------------------------------------------------------------===//
-// Running
-//===----------------------------------------------------------------------===//
 
 /// The rows of a pool that the sequences have.
 static Array gather(const Array &pool, const std::vector<int64_t> &rows) {
@@ -383,7 +54,7 @@ static void scatter(const Array &states, const std::vector<int64_t> &rows,
                   pool.data.begin() + rows[i] * size);
 }
 
-Result<ScanResult> Program::computeReference() {
+Result<ScanResult> ScanProgram::computeReference() {
   ScanOperands operands;
   operands.q = *arrayOf("query");
   operands.k = *arrayOf("key");
@@ -417,7 +88,7 @@ Result<ScanResult> Program::computeReference() {
   return reference::scan(operands, options, initial);
 }
 
-NamedBuffer &Program::bufferOf(mlir::Value value) {
+NamedBuffer &ScanProgram::bufferOf(mlir::Value value) {
   if (auto argument = llvm::dyn_cast<mlir::BlockArgument>(value)) {
     NamedBuffer &buffer = buffers[argument.getArgNumber()];
     // The caller passes one buffer as both.
@@ -449,9 +120,9 @@ static void append(emulator::Report &all, const emulator::Report &next) {
   all.finished &= next.finished;
 }
 
-llvm::Error Program::launch(mlir::ModuleOp module,
-                            mlir::linattn::LaunchOp launch,
-                            ScanOutcome &outcome) {
+llvm::Error ScanProgram::launch(mlir::ModuleOp module,
+                                mlir::linattn::LaunchOp launch,
+                                ScanOutcome &outcome) {
   auto plan = launch->getAttrOfType<mlir::linattn::LaunchPlanAttr>(
       mlir::linattn::LaunchOp::getPlanAttrName());
   auto operandOf = [&](mlir::linattn::LaunchValueAttr value) -> NamedBuffer & {
@@ -497,7 +168,7 @@ llvm::Error Program::launch(mlir::ModuleOp module,
   return llvm::Error::success();
 }
 
-void Program::compare(const ScanResult &reference, ScanOutcome &outcome) {
+void ScanProgram::compare(const ScanResult &reference, ScanOutcome &outcome) {
   Array o = reference.o;
   // Without a state the scan has no output.
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -532,7 +203,7 @@ void Program::compare(const ScanResult &reference, ScanOutcome &outcome) {
   }
 }
 
-ScanOutcome Program::run() {
+ScanOutcome ScanProgram::run() {
   ScanOutcome outcome;
   auto fail = [&](std::string message) {
     outcome.error = std::move(message);
@@ -590,5 +261,5 @@ ScanCase linattn::test::makeCase(std::string name,
 }
 
 ScanOutcome linattn::test::runCase(const ScanCase &scan) {
-  return Program(scan).run();
+  return ScanProgram(scan).run();
 }
