@@ -16,6 +16,7 @@
 #include "linattn/Pipelines/Pipelines.h"
 #include "linattn/Session/CompiledCode.h"
 #include "linattn/Session/Session.h"
+#include "linattn/Transforms/Passes.h"
 #include "linattn/Version.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -185,7 +186,7 @@ private:
       gpu.setHints(options.hints);
       mlir::linattn::buildNVVMPipeline(pm, gpu);
       auto &functions = pm.nest<mlir::func::FuncOp>();
-      functions.addPass(mlir::createCanonicalizerPass());
+      functions.addPass(mlir::linattn::createLinAttnCanonicalizePass());
       functions.addPass(mlir::createCSEPass());
     };
     if (llvm::Error error =

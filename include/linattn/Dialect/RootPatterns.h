@@ -14,11 +14,10 @@
 namespace mlir::linattn {
 
 /// Applies patterns greedily to the ops below `root` that have the name of a
-/// pattern's root, and to new ops; erases operands that are dead then.
-/// `applyPatternsGreedily` visits and folds
-/// every op and simplifies every region, which takes most of its time where few
-/// ops match. A pattern of any op is an error of the caller. Fails if the
-/// rewrites do not converge.
+/// pattern's root, and to new ops; then erases dead operands of replaced ops.
+/// `applyPatternsGreedily` visits and folds every op and simplifies every
+/// region, which takes most of its time where few ops match. Every pattern must
+/// name its root op. Fails if the rewrites do not converge.
 LogicalResult applyPatternsToRoots(Operation *root,
                                    const FrozenRewritePatternSet &patterns);
 

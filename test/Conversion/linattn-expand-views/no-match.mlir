@@ -1,6 +1,6 @@
 // RUN: linattn-opt %s --linattn-expand-views | FileCheck %s
 
-// Without a view there is no address arithmetic, and nothing else is folded.
+// Address arithmetic is for views alone; other ops keep their operands.
 // CHECK-LABEL: func.func @plain(
 // CHECK-NOT:     memref.extract_strided_metadata
 // CHECK:         %[[SUM:.+]] = arith.addi %arg1, %{{.+}} : index

@@ -237,8 +237,7 @@ TEST(Allocation, EveryFormOfAnAttention) {
 
 TEST(Allocation, AStep) {
   // A step has a workspace for its keys alone: the stack holds shorter ones.
-  // The prefetches of such a row are one block, whose code LLVM generates in
-  // quadratic time if nothing has simplified their addresses.
+  // LLVM's quick mode takes quadratic time for the prefetches of such a row.
   ScanCase step = ScanCase("step").tokens(1).sizes(20000, 24).delta();
   step.compiler.optimization = Optimization::Full;
   checkCase(step);
