@@ -4,6 +4,11 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv="$root/.venv"
 build="$root/build"
 
+# Python keeps bytecode there. A process without it compiles the modules of
+# PyTorch, JAX and pytest for seconds when it imports them.
+unset PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX="$build/pycache"
+
 say() { printf '==> %s\n' "$*"; }
 
 # quietly LOG COMMAND...: shows the output only when the command fails.

@@ -250,8 +250,9 @@ llvm::Expected<llvm::SmallVector<char, 0>> linattn::detail::generateCode(
     (*machine)->setOptLevel(llvm::CodeGenOptLevel::None);
   DiagnosticCollector diagnostics(*mlirModule.getContext());
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> module =
-      mlir::translateModuleToLLVMIR(mlirModule, context, name);
+  // The module is verified below, with the entries and with a message.
+  std::unique_ptr<llvm::Module> module = mlir::translateModuleToLLVMIR(
+      mlirModule, context, name, /*disableVerification=*/true);
   if (!module)
     return diagnostics.takeError("translation to LLVM IR failed");
   setTarget(*module, **machine);
