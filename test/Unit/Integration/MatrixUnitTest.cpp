@@ -157,7 +157,7 @@ std::vector<ScanCase> makeCases() {
   if (matrix && llvm::StringRef(matrix) == "all")
     cases.insert(cases.end(),
                  {named("linear 128", 128),
-                  named("a scale that is no power of two").scaled(0.3),
+                  named("a scale other than a power of two").scaled(0.3),
                   named("a decay per head").decayed(Decay::Head),
                   named("a decay per token").decayed(Decay::Token),
                   named("delta").delta(),

@@ -223,8 +223,8 @@ KernelPtr loadUnequalChain() {
   return kernel;
 }
 
-// A buffer fits the place of one that is no longer in use, but not beside the
-// one that is.
+// A buffer fits the place of one that is free again, but not beside the one in
+// use.
 TEST_F(BundleTest, UnequalBuffersThatAreInUseAtOnceAreApart) {
   KernelPtr kernel = loadUnequalChain();
   ASSERT_TRUE(kernel);
