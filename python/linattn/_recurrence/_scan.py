@@ -183,7 +183,7 @@ def run_scan(
         return plan(arrays, state, out, False, num_threads)
     check_flag("return_state", return_state)
     result = plan(arrays, state, out, _plans.ALWAYS, num_threads)
-    o, kept = finish_inplace(state, result[: 1 + len(state)]), result[1 + len(state) :]
+    o, kept = finish_inplace(state, result), () if every is None else result[1 + len(state) :]
     return (o, *(state if return_state else ()), *kept) if return_state or kept else o
 
 
