@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import threading
@@ -287,14 +288,15 @@ def test_calls_take_microseconds(fake, kind):
     arrays = [kind((2, 8, 6, 64)) for _ in range(4)]
     kernel(*arrays[:3], out=arrays[3])
     fake.fakeCudaRecord(0)
-    best = {kernel.launch: 1e9, (lambda q, k, v, o: None): 1e9}
+    times = {kernel.launch: [], (lambda q, k, v, o: None): []}
     for _ in range(100):
-        for call in best:
+        for call, taken in times.items():
             start = time.thread_time()
             for _ in range(200):
                 call(*arrays)
-            best[call] = min(best[call], (time.thread_time() - start) / 200)
-    ours, pythons = best.values()
+            taken.append(time.thread_time() - start)
+    # A virtual machine's clock may leave out a part of ten microseconds: the least time is no measure.
+    ours, pythons = map(statistics.median, times.values())
     assert ours <= 150 * pythons
 
 

@@ -237,7 +237,7 @@ TEST(Allocation, EveryFormOfAnAttention) {
 
 TEST(Allocation, AStep) {
   // A step has a workspace for its keys alone: the stack holds shorter ones.
-  // LLVM's quick mode takes quadratic time for the prefetches of such a row.
+  // LLVM's quick mode takes quadratic time for the prefetches of this row.
   ScanCase step = ScanCase("step").tokens(1).sizes(20000, 24).delta();
   step.compiler.optimization = Optimization::Full;
   checkCase(step);
