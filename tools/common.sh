@@ -4,8 +4,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv="$root/.venv"
 build="$root/build"
 
-# Python keeps bytecode there. A process without it compiles the modules of
-# PyTorch, JAX and pytest for seconds when it imports them.
+# Bytecode of Python goes to the build folder. A process that finds none takes
+# seconds to compile the modules of PyTorch, JAX and pytest.
 unset PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX="$build/pycache"
 

@@ -295,7 +295,7 @@ def test_calls_take_microseconds(fake, kind):
             for _ in range(200):
                 call(*arrays)
             taken.append(time.thread_time() - start)
-    # A virtual machine's clock may leave out a part of ten microseconds: the least time is no measure.
+    # A single short reading of the clock would decide a minimum.
     ours, pythons = map(statistics.median, times.values())
     assert ours <= 150 * pythons
 
