@@ -118,8 +118,6 @@ private:
   /// The panel of a block stays in a first cache, A's part of the rows of a
   /// task in a second one.
   static constexpr int64_t panelBytes = 32 << 10, taskRows = 192;
-  /// The panel fills the first cache while the next rows come.
-  static constexpr int64_t secondCache = 2;
   /// Summands of a step; blocks have a multiple of it.
   static constexpr int64_t unroll = 4;
 
@@ -306,7 +304,8 @@ void ContractionTile::packTransposed(Value row) {
   });
 }
 
-/// Prefetches one row of the next block, of number `step` or the last one.
+/// Prefetches one row of the next block, of number `step` or the last one,
+/// while the panel fills the first cache.
 void ContractionTile::prefetchNext(Value step) {
   unsigned sum = dims.k.front();
   Value current = at[sum];

@@ -173,7 +173,8 @@ static std::optional<int64_t> mostTokensOnMemory(ScanOp op) {
 
 namespace {
 
-/// The fills of states that their scans, in chunks, start from without reading.
+/// The fills of states that scans in chunks and states in tiles start from
+/// without reading.
 using ZeroFills = llvm::SmallDenseMap<Operation *, Operation *>;
 /// The copies whose sources scans read before the first token instead.
 using InitialStates = llvm::SmallDenseMap<Operation *, InitialCopy>;
@@ -217,7 +218,8 @@ struct ToVector : OpRewritePattern<OpTy> {
     } else if constexpr (std::is_same_v<OpTy, ReadOp>) {
       lowerToReadTile(rewriter, op, shape);
     } else {
-      lowerToStateTile(rewriter, op, shape, /*tokenForm=*/false);
+      lowerToStateTile(rewriter, op, shape, /*tokenForm=*/false,
+                       states.zeroFills.contains(op));
     }
     rewriter.eraseOp(op);
     return success();
@@ -438,12 +440,18 @@ private:
   /// Sequences that run token by token would read uninitialized memory.
   ZeroFills findZeroFills() {
     ZeroFills fills;
-    getOperation()->walk([&](ScanOp op) {
-      if (!op.hasPureBufferSemantics() || !whyNot(op).empty() ||
-          !wantsChunks(op) || (op.getConfig() && op.getConfig()->getFew()))
-        return;
+    auto find = [&](auto op) {
       if (Operation *fill = findStateUse(op).zeroFill)
         fills[op] = fill;
+    };
+    getOperation()->walk([&](ScanOp op) {
+      if (op.hasPureBufferSemantics() && whyNot(op).empty() &&
+          wantsChunks(op) && !(op.getConfig() && op.getConfig()->getFew()))
+        find(op);
+    });
+    getOperation()->walk([&](StateOp op) {
+      if (op.hasPureBufferSemantics() && !wantsTokenForm(op))
+        find(op);
     });
     return fills;
   }

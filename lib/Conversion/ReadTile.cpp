@@ -36,7 +36,10 @@ public:
   ReadTile(OpBuilder &b, ReadOp op, TileShape shape)
       : TileBuilder(b, cast<FeatureMappedOpInterface>(op.getOperation()),
                     getElementTypeOrSelf(op.getQuery()), shape),
-        op(op) {}
+        op(op) {
+    // Blocks of two operands find room there.
+    scatteredRows = firstCache;
+  }
 
   void emit();
 

@@ -28,7 +28,7 @@ using namespace mlir::linattn;
 
 /// Does nothing between a fill and the scan read or write its memory? Other
 /// allocations and their fills do not.
-static bool isLeftAlone(linalg::FillOp fill, ScanOp scan) {
+static bool isLeftAlone(linalg::FillOp fill, Operation *scan) {
   for (Operation *op = fill->getNextNode(); op && op != scan;
        op = op->getNextNode())
     if (!isMemoryEffectFree(op) && !isa<memref::AllocOp, linalg::FillOp>(op))
@@ -36,12 +36,8 @@ static bool isLeftAlone(linalg::FillOp fill, ScanOp scan) {
   return true;
 }
 
-StateUse mlir::linattn::findStateUse(ScanOp op) {
+static StateUse findUse(Operation *op, Value state) {
   StateUse use;
-  Value state = op.getState();
-  // A pool also holds states of other sequences.
-  if (op.getStateIndices())
-    return use;
   bool isAllocated = state.getDefiningOp<memref::AllocOp>() != nullptr;
   linalg::FillOp fill;
   bool onlyFilled = true, onlyFreed = isAllocated;
@@ -67,6 +63,15 @@ StateUse mlir::linattn::findStateUse(ScanOp op) {
       isLeftAlone(fill, op))
     use.zeroFill = fill;
   return use;
+}
+
+StateUse mlir::linattn::findStateUse(ScanOp op) {
+  // A pool also holds states of other sequences.
+  return op.getStateIndices() ? StateUse() : findUse(op, op.getState());
+}
+
+StateUse mlir::linattn::findStateUse(StateOp op) {
+  return findUse(op, op.getState());
 }
 
 /// Sizes and addresses of memory, which neither read nor write it.

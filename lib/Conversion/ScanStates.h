@@ -24,6 +24,7 @@ struct StateUse {
 
 /// Looks at the users of the state of a scan on buffers.
 StateUse findStateUse(ScanOp op);
+StateUse findStateUse(StateOp op);
 
 /// A copy to the state of a scan that is of no use to anything else.
 struct InitialCopy {

@@ -41,6 +41,9 @@ StateTask::StateTask(const ScanTile &tile, const Task &task, bool tokenForm,
           dim(r.state.state, 2),
           std::max(shape.rows, isTransposed(r.state.state) ? shape.lanes : 1))),
       endPanel(min(add(task.firstPanel, task.mostPanels), panels())) {
+  // Blocks of two operands find room there.
+  if (!r.query)
+    scatteredRows = firstCache;
   allocate(norm);
 }
 
@@ -132,18 +135,15 @@ void StateTask::allocate(OutputNormOp norm) {
   }
 }
 
-/// Copies the state into panels, rows and columns past the end zero.
+/// The state comes from memory, or is zero where a sequence begins.
 void StateTask::loadState() {
-  Value rows = dim(r.state.state, 2);
-  if (!tokenForm)
-    forEachPanel([&](Value panel) {
-      Value column = mul(panel, index(shape.cols));
-      loadPanel(r.state.state, {task.slot, task.head}, column, buffers.tile,
-                {own(panel)});
-      forEach(rows, tileRows, 1, [&](Value d) {
-        storeVector(zeros(shape.cols), buffers.tile, {own(panel), d, index(0)});
-      });
-    });
+  if (!tokenForm && r.startsAtZero)
+    ifThenElse(
+        compare(arith::CmpIPredicate::eq, task.from, task.begin),
+        [&] { forEachPanel([&](Value panel) { clearRows(panel, index(0)); }); },
+        [&] { readPanels(); });
+  else if (!tokenForm)
+    readPanels();
   if (!r.state.normalizer)
     return;
   // The padding may be several vectors: of these nothing may be read.
@@ -155,6 +155,21 @@ void StateTask::loadState() {
   });
   forEach(roundUp(size, shape.lanes), keySize, shape.lanes,
           [&](Value d) { storeVector(zeros(shape.lanes), buffers.z, {d}); });
+}
+
+/// Copies the state into panels, rows and columns past the end zero.
+void StateTask::readPanels() {
+  forEachPanel([&](Value panel) {
+    loadPanel(r.state.state, {task.slot, task.head},
+              mul(panel, index(shape.cols)), buffers.tile, {own(panel)});
+    clearRows(panel, dim(r.state.state, 2));
+  });
+}
+
+void StateTask::clearRows(Value panel, Value first) {
+  forEach(first, tileRows, 1, [&](Value d) {
+    storeVector(zeros(shape.cols), buffers.tile, {own(panel), d, index(0)});
+  });
 }
 
 void StateTask::storeState() {
@@ -200,8 +215,10 @@ void mlir::linattn::lowerToStateTile(OpBuilder &b, ScanOp op, TileShape shape,
 }
 
 void mlir::linattn::lowerToStateTile(OpBuilder &b, StateOp op, TileShape shape,
-                                     bool tokenForm) {
-  ::lowerToStateTile(b, Recurrence(op), shape, tokenForm);
+                                     bool tokenForm, bool startsAtZero) {
+  Recurrence r(op);
+  r.startsAtZero = startsAtZero;
+  ::lowerToStateTile(b, r, shape, tokenForm);
 }
 
 void mlir::linattn::lowerToStateTile(OpBuilder &b, ReadOp op, TileShape shape,

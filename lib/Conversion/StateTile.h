@@ -58,6 +58,8 @@ private:
   void allocate(OutputNormOp norm);
   void emitBlock(Value first, Value count);
   void loadState();
+  void readPanels();
+  void clearRows(Value panel, Value first);
   void storeState();
 };
 

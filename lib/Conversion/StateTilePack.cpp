@@ -12,11 +12,18 @@ using namespace mlir;
 using namespace mlir::linattn;
 
 /// A block's operands but its queries, one operand after the other: rows of
-/// several may fall into the same sets of a cache.
+/// several may fall into the same sets of a cache. Without queries the first
+/// cache holds the block's keys and values, and those of a token are packed
+/// together.
 void StatePack::packKeys() {
   stageTokens();
-  forEach(count, [&](Value t) { packKeyOf(t); });
-  forEach(count, [&](Value t) { packValueOf(t); });
+  forEach(count, [&](Value t) {
+    packKeyOf(t);
+    if (!r.query)
+      packValueOf(t);
+  });
+  if (r.query)
+    forEach(count, [&](Value t) { packValueOf(t); });
   if (hasChannelDecay())
     forEach(count, [&](Value t) {
       packGatesOf(r.decay, t, keySize, packed.channelGates);

@@ -179,8 +179,8 @@ private:
 /// state before the first one from `initial`, if that is given.
 void lowerToStateTile(OpBuilder &b, ScanOp op, TileShape shape, bool tokenForm,
                       LengthRange range = {}, Value initial = {});
-void lowerToStateTile(OpBuilder &b, StateOp op, TileShape shape,
-                      bool tokenForm);
+void lowerToStateTile(OpBuilder &b, StateOp op, TileShape shape, bool tokenForm,
+                      bool startsAtZero = false);
 void lowerToStateTile(OpBuilder &b, ReadOp op, TileShape shape, bool tokenForm);
 /// Queries in blocks, as products of matrices.
 void lowerToReadTile(OpBuilder &b, ReadOp op, TileShape shape);

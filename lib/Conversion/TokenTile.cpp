@@ -297,7 +297,7 @@ void TokenBlock::prefetchRowOf(const Panel &panel, Value state, Value d) {
                 /*isWritten=*/state == r.state.state);
   if (state != r.state.state)
     prefetchState(r.state.state, at, shape.cols,
-                  /*isWritten=*/scatteredRows == 3, scatteredRows);
+                  /*isWritten=*/scatteredRows == firstCache, scatteredRows);
 }
 
 /// Decays and writes every row; a single reader `reads` in the same pass. It

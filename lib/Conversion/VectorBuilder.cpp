@@ -256,7 +256,7 @@ static bool hasNeighbouringRows(Value rows) {
 }
 
 int64_t VectorBuilder::localityOf(Value memref) const {
-  return hasNeighbouringRows(memref) ? 3 : scatteredRows;
+  return hasNeighbouringRows(memref) ? firstCache : scatteredRows;
 }
 
 void VectorBuilder::prefetchRow(Value memref, ArrayRef<Value> row, Value column,

@@ -122,6 +122,8 @@ public:
   void writeTransposed(SmallVector<Value> lines, Value memref,
                        const BlockPlace &place);
 
+  /// Localities of a prefetch: the cache that it fills.
+  static constexpr int64_t firstCache = 3, secondCache = 2;
   /// How far ahead of the current row memory is prefetched, where every row
   /// is passed over.
   static constexpr int64_t rowsAhead = 8;
@@ -137,16 +139,16 @@ public:
   /// Prefetches a row of a state, for writing by default, which is always into
   /// the first cache; the row need not exist.
   void prefetchState(Value memref, ValueRange indices, int64_t size,
-                     bool isWritten = true, int64_t locality = 3);
+                     bool isWritten = true, int64_t locality = firstCache);
   /// The number of elements of `memref` in one cache line.
   static int64_t elementsPerLine(Value memref) {
     constexpr int64_t lineBits = 512;
     return lineBits /
            cast<MemRefType>(memref.getType()).getElementTypeBitWidth();
   }
-  /// Prefetches the cache line of one element, into the first cache or another.
+  /// Prefetches the cache line of one element.
   void prefetchLine(Value memref, ValueRange indices, bool isWritten = false,
-                    int64_t locality = 3) {
+                    int64_t locality = firstCache) {
     memref::PrefetchOp::create(b, loc, memref, indices, isWritten, locality,
                                /*isDataCache=*/true);
   }
@@ -155,12 +157,11 @@ public:
   /// The cache that rows are prefetched into which may lie pages apart: the
   /// second one unless the first has more than 32 KiB. In a small one they fall
   /// into a few sets, and displace one another before they are read.
-  int64_t scatteredRows = 2;
-  /// Of a prefetch of an operand's rows: 3 for the first cache, 2 for the
-  /// second.
+  int64_t scatteredRows = secondCache;
+  /// Of a prefetch of an operand's rows.
   int64_t localityOf(Value memref) const;
   void setFirstCache(int64_t bytes) {
-    scatteredRows = bytes > 32 << 10 ? 3 : 2;
+    scatteredRows = bytes > 32 << 10 ? firstCache : secondCache;
   }
 
 private:

@@ -26,6 +26,8 @@ struct Recurrence {
   /// The memory with the state before the first token, if the state is updated
   /// elsewhere.
   Value initial;
+  /// The state before the first token is zero; its memory holds anything.
+  bool startsAtZero = false;
   Update update = Update::Add;
   bool exclusive = false, before = false, reverse = false;
   std::optional<NormalizeAttr> normalize;

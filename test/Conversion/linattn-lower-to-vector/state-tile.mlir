@@ -142,15 +142,92 @@ func.func @running_maximum_and_decay(%q: memref<1x8x4096x64xf32>, %g: memref<1x8
   return
 }
 
-// Rows that lie apart are prefetched into the second cache; into the first one where it is large, or where the
-// tokens of a head are known to be neighbours.
+// Rows that lie apart are prefetched into the second cache; into the first one where it is large, where the
+// tokens of a head are known to be neighbours, or where there are two operands only.
 
+!apart = memref<1x16x4096x64xf32, strided<[?, 64, 1024, 1]>>
 // CHECK-LABEL: func.func @apart(
 // CHECK:         memref.prefetch %arg0[{{.+}}], read, locality<2>
 // CHECK:         memref.prefetch %arg1[{{.+}}], read, locality<3>
 // LARGE-LABEL: func.func @apart(
 // LARGE-NOT:     locality<2>
-func.func @apart(%k: memref<1x16x4096x64xf32, strided<[?, 64, 1024, 1]>>, %v: memref<1x16x4096x64xf32>, %s: memref<1x16x64x64xf32>) {
-  linattn.state %k, %v init(%s) : (memref<1x16x4096x64xf32, strided<[?, 64, 1024, 1]>>, memref<1x16x4096x64xf32>, memref<1x16x64x64xf32>) -> ()
+func.func @apart(%k: !apart, %v: memref<1x16x4096x64xf32>, %q: !apart, %o: !apart, %s: memref<1x16x64x64xf32>) {
+  linattn.scan %q, %k, %v into(%o) init(%s) {config = #linattn.config<form = state_tile, block = 32>}
+    : (!apart, !apart, memref<1x16x4096x64xf32>, !apart, memref<1x16x64x64xf32>) -> ()
+  return
+}
+
+// CHECK-LABEL: func.func @keys_and_values(
+// CHECK-NOT:     locality<2>
+// CHECK:         memref.prefetch %arg0[{{.+}}], read, locality<3>
+// CHECK-NOT:     locality<2>
+// CHECK:         return
+func.func @keys_and_values(%k: !apart, %v: !apart, %s: memref<1x16x64x64xf32>) {
+  linattn.state %k, %v init(%s) : (!apart, !apart, memref<1x16x64x64xf32>) -> ()
+  return
+}
+
+// CHECK-LABEL: func.func @queries_and_outputs(
+// CHECK-NOT:     locality<2>
+// CHECK:         memref.prefetch %arg0[{{.+}}], read, locality<3>
+// CHECK-NOT:     locality<2>
+// CHECK:         return
+func.func @queries_and_outputs(%q: !apart, %s: memref<1x16x64x64xf32>, %o: !apart) {
+  linattn.read %q, %s into(%o) : (!apart, memref<1x16x64x64xf32>, !apart) -> ()
+  return
+}
+
+// A state that a fill with zeros comes before starts from zeros itself, without the fill; rows apart come span by span,
+// and only the first span does.
+
+// CHECK-LABEL: func.func @from_zeros(
+// CHECK-NOT:     linalg.fill
+// CHECK:         scf.for %[[SPAN:.+]] = %c0 to %c16 step %c1
+// CHECK:           %[[FROM:.+]] = arith.muli %[[SPAN]], %c256
+// CHECK:           scf.parallel
+// CHECK:             %[[TILE:.+]] = memref.alloca() {{.*}} : memref<2x64x32xf32>
+// CHECK:             %[[FIRST:.+]] = arith.cmpi eq, %[[FROM]], %c0
+// CHECK:             scf.if %[[FIRST]] {
+// CHECK-NOT:           vector.transfer_read %arg2
+// CHECK:               vector.store %{{cst.*}}, %[[TILE]]
+// CHECK:             } else {
+// CHECK:               vector.transfer_read %arg2
+// CHECK:               vector.store %{{.+}}, %[[TILE]]
+func.func @from_zeros(%k: !apart, %v: !apart, %s: memref<1x16x64x64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%s : memref<1x16x64x64xf32>)
+  linattn.state %k, %v init(%s) : (!apart, !apart, memref<1x16x64x64xf32>) -> ()
+  return
+}
+
+// Without spans no state is read; sizes need not be known.
+
+// CHECK-LABEL: func.func @from_zeros_dynamic(
+// CHECK-NOT:     linalg.fill
+// CHECK-NOT:     vector.transfer_read %arg2
+// CHECK:         vector.transfer_write %{{.+}}, %arg2
+// CHECK:         return
+func.func @from_zeros_dynamic(%k: memref<?x1x?x?xf32>, %v: memref<?x1x?x?xf32>, %s: memref<?x1x?x?xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%s : memref<?x1x?x?xf32>)
+  linattn.state %k, %v init(%s) : (memref<?x1x?x?xf32>, memref<?x1x?x?xf32>, memref<?x1x?x?xf32>) -> ()
+  return
+}
+
+// Another number, another reader of the zeros and the token form keep the fill.
+
+// CHECK-LABEL: func.func @kept_fills(
+// CHECK-COUNT-3: linalg.fill
+// CHECK:         return
+func.func @kept_fills(%k: !apart, %x: memref<1x16x1x64xf32>, %r: memref<1x16x64x64xf32>, %s: memref<1x16x64x64xf32>, %t: memref<1x16x64x64xf32>, %u: memref<1x16x64x64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
+  linalg.fill ins(%one : f32) outs(%s : memref<1x16x64x64xf32>)
+  linattn.state %k, %k init(%s) : (!apart, !apart, memref<1x16x64x64xf32>) -> ()
+  linalg.fill ins(%zero : f32) outs(%t : memref<1x16x64x64xf32>)
+  memref.copy %t, %r : memref<1x16x64x64xf32> to memref<1x16x64x64xf32>
+  linattn.state %k, %k init(%t) : (!apart, !apart, memref<1x16x64x64xf32>) -> ()
+  linalg.fill ins(%zero : f32) outs(%u : memref<1x16x64x64xf32>)
+  linattn.state %x, %x init(%u) {config = #linattn.config<form = token>} : (memref<1x16x1x64xf32>, memref<1x16x1x64xf32>, memref<1x16x64x64xf32>) -> ()
   return
 }
