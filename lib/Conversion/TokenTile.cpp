@@ -312,8 +312,6 @@ void TokenBlock::updateRows(const Panel &panel, Value t, Value writtenByKey,
   SmallVector<Value> sums = reduceRows(
       panel, state, initial,
       [&](Value d, Value s, MutableArrayRef<Value> sums) {
-        if (!packed.panel)
-          prefetchRowOf(panel, state, d);
         if (packed.factors)
           s = mulf(s, splat(load(packed.factors, {t, d}), cols));
         s = fmaVector(splat(load(packed.keys, {t, d}), cols), writtenByKey, s);
@@ -323,6 +321,10 @@ void TokenBlock::updateRows(const Panel &panel, Value t, Value writtenByKey,
         if (reads)
           sums[0] = fmaVector(
               splat(load(packed.queries, {index(0), t, d}), cols), s, sums[0]);
+        // A prefetch between the load of a row and its product would keep the
+        // two from being one instruction.
+        if (!packed.panel)
+          prefetchRowOf(panel, state, d);
       },
       /*fromLast=*/true);
   if (reads)

@@ -26,6 +26,8 @@ class UnsupportedError(ValueError, NotImplementedError):
 
 
 def check_flag(name, value):
+    if value is True or value is False:
+        return value
     # 0 and 1 too: they are equal to the keys of False and True.
     if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
         raise TypeError(f"{name}: expected True or False, but got {value!r}")

@@ -19,8 +19,8 @@ func.func @add(%q: memref<1x2x1x128xf32>, %o: memref<1x2x1x128xf32>, %s: memref<
   return
 }
 
-// A rank-1 update reads a panel before it writes it, from the last row, and asks
-// for the next panel meanwhile.
+// A rank-1 update reads a panel before it writes it, from the last row, and
+// prefetches the next panel meanwhile, each row after the one that is written.
 // CHECK-LABEL: func.func @delta
 // CHECK: scf.parallel
 // CHECK-NOT: memref.alloc()
@@ -29,6 +29,8 @@ func.func @add(%q: memref<1x2x1x128xf32>, %o: memref<1x2x1x128xf32>, %s: memref<
 // CHECK: scf.yield
 // WIDE: vector.transfer_read {{.+}}, vector<32xf32>
 // NARROW: vector.transfer_read {{.+}}, vector<16xf32>
+// CHECK-NOT: memref.prefetch
+// CHECK: vector.transfer_write
 // CHECK: memref.prefetch {{.+}}, write, locality<3>, data
 // CHECK: vector.transfer_write
 // CHECK: return
