@@ -11,7 +11,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CausalConv.h"
 #include "OutputNorm.h"
 #include "RecurrenceBuilder.h"
 #include "ScanStates.h"
@@ -82,14 +81,19 @@ static Form formOf(ScanOp op) {
   return op.getConfig() ? op.getConfig()->getForm() : Form::Auto;
 }
 
-static bool wantsChunks(ScanOp op) { return getVectorForm(op) == Form::Chunk; }
+static bool runsInChunks(ScanOp op) { return getVectorForm(op) == Form::Chunk; }
+
+/// Sequences of up to that many tokens run token by token beside chunks.
+static int64_t fewTokensOf(ScanOp op) {
+  return op.getConfig() ? op.getConfig()->getFew() : 0;
+}
 
 /// Checks that the form in a scan's config can run it.
 static LogicalResult verifySchedule(ScanOp op) {
   if (failed(verifyForm(op, formOf(op))))
     return failure();
   int64_t chunk = op.getConfig() ? op.getConfig()->getChunk() : 0;
-  if (wantsChunks(op) && chunk > ::linattn::largestChunk)
+  if (runsInChunks(op) && chunk > ::linattn::largestChunk)
     return op.emitOpError("expected config chunk to be at most ")
            << ::linattn::largestChunk << ", but got " << chunk;
   return success();
@@ -119,7 +123,7 @@ static bool hasKnownHeads(OpTy op) {
 }
 
 template <typename OpTy>
-static bool wantsTokenForm(OpTy op) {
+static bool runsByToken(OpTy op) {
   return op.getConfig() && op.getConfig()->getForm() == Form::Token &&
          hasKnownHeads(op);
 }
@@ -161,12 +165,12 @@ static TileShape streamingShape(Value tokens, Value state, TileShape shape,
 /// null if no number of them does.
 static std::optional<int64_t> mostTokensOnMemory(ScanOp op) {
   int64_t all = std::numeric_limits<int64_t>::max();
-  if (wantsChunks(op)) {
-    int64_t few = op.getConfig() ? op.getConfig()->getFew() : 0;
+  if (runsInChunks(op)) {
+    int64_t few = fewTokensOf(op);
     bool inMemory = !getRule(op).isAdditive() || hasKnownHeads(op);
     return few && inMemory ? std::optional(few) : std::nullopt;
   }
-  if (getRule(op).isAdditive() && !wantsTokenForm(op))
+  if (getRule(op).isAdditive() && !runsByToken(op))
     return std::nullopt;
   return all;
 }
@@ -212,7 +216,7 @@ struct ToVector : OpRewritePattern<OpTy> {
         lowerToQuadraticTile(rewriter, op, shape);
     } else if constexpr (std::is_same_v<OpTy, ScanOp>) {
       lowerScan(rewriter, op, shape);
-    } else if (wantsTokenForm(op)) {
+    } else if (runsByToken(op)) {
       lowerToStateTile(rewriter, op, streamingShape(op, shape),
                        /*tokenForm=*/true);
     } else if constexpr (std::is_same_v<OpTy, ReadOp>) {
@@ -245,10 +249,10 @@ private:
   }
 
   void lowerScan(OpBuilder &b, ScanOp op, TileShape shape) const {
-    if (wantsChunks(op))
+    if (runsInChunks(op))
       return lowerToChunks(b, op, shape);
     if (getRule(op).isAdditive()) {
-      bool token = wantsTokenForm(op);
+      bool token = runsByToken(op);
       if (token)
         shape = streamingShape(op, shape);
       return lowerToStateTile(b, op, shape, token, {},
@@ -288,7 +292,7 @@ private:
     sizes.whole = config ? config.getWhole() : 0;
     sizes.startsAtZero = states.zeroFills.contains(op);
     sizes.endsUnused = findStateUse(op).endsUnused;
-    int64_t few = config ? config.getFew() : 0;
+    int64_t few = fewTokensOf(op);
     if (!few)
       return lowerToChunkTile(b, op, shape, sizes, {},
                               states.valueReads.lookup(op));
@@ -317,50 +321,6 @@ private:
 
   int64_t vectorBits, registers, l1;
   const StatesAround &states;
-};
-
-/// Maps of whole tokens; those of one element are left to be folded.
-LogicalResult lowerToVectors(PatternRewriter &rewriter, FeatureMapOp op,
-                             int64_t lanes) {
-  auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
-  if (!needsWholeToken(mapped.getFeatureMapKind()))
-    return rewriter.notifyMatchFailure(op, "a map of one element");
-  lowerToFeatureTile(rewriter, op, lanes);
-  return success();
-}
-
-LogicalResult lowerToVectors(PatternRewriter &rewriter, OutputNormOp op,
-                             int64_t lanes) {
-  if (!op->hasAttr(kEpilogueAttrName)) // Else the kernel of its scan has it.
-    lowerOutputNormToVector(rewriter, op, lanes);
-  return success();
-}
-
-LogicalResult lowerToVectors(PatternRewriter &rewriter, CausalConvOp op,
-                             int64_t lanes) {
-  lowerCausalConvToVector(rewriter, op, lanes);
-  return success();
-}
-
-/// An op without a schedule: it has one lowering.
-template <typename OpTy>
-struct RowsToVector : OpRewritePattern<OpTy> {
-  RowsToVector(MLIRContext *context, int64_t vectorBits)
-      : OpRewritePattern<OpTy>(context), vectorBits(vectorBits) {}
-
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.hasPureBufferSemantics())
-      return rewriter.notifyMatchFailure(op, "not on buffers");
-    Type type = getAccumulationType(getElementTypeOrSelf(op.getInput()));
-    if (failed(lowerToVectors(rewriter, op,
-                              vectorBits / type.getIntOrFloatBitWidth())))
-      return failure();
-    rewriter.eraseOp(op);
-    return success();
-  }
-
-  int64_t vectorBits;
 };
 
 struct LinAttnLowerToVectorPass final
@@ -392,11 +352,9 @@ struct LinAttnLowerToVectorPass final
     patterns.add<ToVector<ScanOp>, ToVector<StateOp>, ToVector<ReadOp>,
                  ToVector<QuadraticOp>>(&getContext(), vectorBits, registers,
                                         l1, states);
-    patterns.add<RowsToVector<FeatureMapOp>>(&getContext(), vectorBits);
     populateRecurrencePatterns(patterns, vectorBits);
     populateSoftmaxPatterns(patterns, vectorBits, registers);
-    patterns.add<RowsToVector<OutputNormOp>, RowsToVector<CausalConvOp>>(
-        &getContext(), vectorBits);
+    populateRowPatterns(patterns, vectorBits);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     for (auto [scan, fill] : states.zeroFills)
       fill->erase();
@@ -440,19 +398,16 @@ private:
   /// Sequences that run token by token would read uninitialized memory.
   ZeroFills findZeroFills() {
     ZeroFills fills;
-    auto find = [&](auto op) {
+    auto find = [&](auto op, bool runsInTiles) {
+      if (!runsInTiles || !op.hasPureBufferSemantics())
+        return;
       if (Operation *fill = findStateUse(op).zeroFill)
         fills[op] = fill;
     };
     getOperation()->walk([&](ScanOp op) {
-      if (op.hasPureBufferSemantics() && whyNot(op).empty() &&
-          wantsChunks(op) && !(op.getConfig() && op.getConfig()->getFew()))
-        find(op);
+      find(op, whyNot(op).empty() && runsInChunks(op) && !fewTokensOf(op));
     });
-    getOperation()->walk([&](StateOp op) {
-      if (op.hasPureBufferSemantics() && !wantsTokenForm(op))
-        find(op);
-    });
+    getOperation()->walk([&](StateOp op) { find(op, !runsByToken(op)); });
     return fills;
   }
 

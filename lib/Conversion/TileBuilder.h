@@ -208,6 +208,9 @@ void lowerToTokenTile(OpBuilder &b, ScanOp op, TileShape shape,
 void lowerToQuadraticTile(OpBuilder &b, QuadraticOp op, TileShape shape);
 /// A map of whole tokens.
 void lowerToFeatureTile(OpBuilder &b, FeatureMapOp op, int64_t lanes);
+/// Adds the patterns of feature maps, output norms and convolutions, which have
+/// one lowering to vectors.
+void populateRowPatterns(RewritePatternSet &patterns, int64_t vectorBits);
 /// One query at a time: for a few.
 void lowerToQuadraticRows(OpBuilder &b, QuadraticOp op, TileShape shape);
 

@@ -1,0 +1,29 @@
+//===- ScanCases.h - Scans that kernels are tested with ----------*- C++
+//-*-===//
+//
+// Part of the linattn project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LINATTN_TEST_UNIT_GPU_SCANCASES_H
+#define LINATTN_TEST_UNIT_GPU_SCANCASES_H
+
+#include "ScanCase.h"
+#include <vector>
+
+namespace linattn::test {
+
+/// Scans that run in chunks.
+std::vector<ScanCase> chunkCases();
+/// Scans that run by columns of the state.
+std::vector<ScanCase> columnCases();
+/// Scans with gates of the delta rule, or with given vectors.
+std::vector<ScanCase> transitionCases();
+/// Scans that run token by token.
+std::vector<ScanCase> tokenCases();
+
+} // namespace linattn::test
+
+#endif // LINATTN_TEST_UNIT_GPU_SCANCASES_H
