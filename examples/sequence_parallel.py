@@ -4,7 +4,7 @@
 
 Every process has one thread. Processes and the single process take turns; times are the
 least of the repetitions, the median ratio is that of their medians. CPU time is what a process computes, without its waits: on a machine
-whose cores are busy it tells what the ratio would be.
+whose cores are busy it shows what the ratio would be.
 """
 
 import argparse

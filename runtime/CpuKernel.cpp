@@ -177,8 +177,8 @@ static const Variant &choose(const Bundle &bundle) {
   int level = getLevel();
   for (const Variant &variant : bundle.variants) {
     known += (known.empty() ? "" : ", ") + variant.chip;
-    int wanted = getLevel(variant.chip);
-    if (wanted <= level && (!best || wanted > getLevel(best->chip)))
+    int expected = getLevel(variant.chip);
+    if (expected <= level && (!best || expected > getLevel(best->chip)))
       best = &variant;
   }
   if (!best)

@@ -27,7 +27,7 @@ typedef enum {
   LINATTN_CALL_OUT_OF_MEMORY,
   /** The deadline has passed. */
   LINATTN_CALL_TIMED_OUT,
-  /** The thread's check wants the call to end. */
+  /** The thread's check ended the call. */
   LINATTN_CALL_INTERRUPTED
 } linattn_call_status;
 

@@ -25,7 +25,7 @@ static constexpr llvm::StringLiteral kShared = R"(
 #include <stddef.h>
 #include <stdint.h>
 
-/* Other languages want functions with symbols: one file of C that defines
+/* Other languages call functions with symbols: one file of C that defines
    LINATTN_FUNCTION as nothing before it includes this one has them. */
 #ifndef LINATTN_FUNCTION
 #define LINATTN_FUNCTION static inline

@@ -235,25 +235,25 @@ void Block::runCollective(Thread &thread, const Collective &collective) {
 /// Executes the operation at which `thread` waits, if all its participants have
 /// arrived.
 bool Block::tryCollective(Warp &warp, Thread &thread) {
-  const Collective &wanted = thread.collective;
-  uint32_t lanes = wanted.mask & warp.lanes;
-  if (!wanted.aligned)
+  const Collective &collective = thread.collective;
+  uint32_t lanes = collective.mask & warp.lanes;
+  if (!collective.aligned)
     lanes &= ~warp.done;
   if ((warp.waiting & lanes) != lanes)
     return false;
   for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
     Thread &other = warp.threads[llvm::countr_zero(rest)];
-    if (wanted.agreesWith(other.collective))
+    if (collective.agreesWith(other.collective))
       continue;
-    note(
-        Check::Divergence, thread, wanted.site,
-        "while lane " + llvm::Twine(other.lane) + " of its warp is at " +
-            report.sites[other.site].location +
-            (wanted.mask != other.collective.mask ? " with another mask" : ""));
+    note(Check::Divergence, thread, collective.site,
+         "while lane " + llvm::Twine(other.lane) + " of its warp is at " +
+             report.sites[other.site].location +
+             (collective.mask != other.collective.mask ? " with another mask"
+                                                       : ""));
     stop(thread);
   }
   flushLog(warp);
-  wanted.execute(*this, warp, lanes);
+  collective.execute(*this, warp, lanes);
   warp.waiting &= ~lanes;
   for (uint32_t rest = lanes; rest != 0; rest &= rest - 1)
     wake(warp.threads[llvm::countr_zero(rest)]);

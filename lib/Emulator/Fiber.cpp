@@ -19,9 +19,9 @@
 
 using namespace linattn::emulator;
 
-FiberStack::FiberStack(size_t wanted) {
+FiberStack::FiberStack(size_t expected) {
   size_t page = sysconf(_SC_PAGESIZE);
-  bytes = (wanted + page - 1) / page * page;
+  bytes = (expected + page - 1) / page * page;
   mapped = bytes + page;
   void *memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -72,9 +72,9 @@ void CheckEmitter::checkInserted(tensor::InsertSliceOp op) {
     if ((!value && !op.getSourceType().isDynamicDim(from)) ||
         (value && !isCheap(value)))
       continue;
-    Value wanted = getValueOrCreateConstantIndexOp(b, b.getLoc(), size);
+    Value expected = getValueOrCreateConstantIndexOp(b, b.getLoc(), size);
     Value got = *getSize({op.getSource(), from, ""});
-    addCheck(compare(arith::CmpIPredicate::eq, wanted, got), {wanted, got},
+    addCheck(compare(arith::CmpIPredicate::eq, expected, got), {expected, got},
              llvm::formatv("tensor.insert_slice: expected dimension {0} of the "
                            "source to be of size {{0}, but got {{1}",
                            from)
@@ -91,15 +91,15 @@ void CheckEmitter::checkElements(tensor::ReshapeOp op) {
   if (!sizes || !llvm::all_of(sizes.getElements(),
                               [&](Value size) { return isCheap(size); }))
     return remarkSkipped(op, "its shape is computed");
-  Value wanted = constant(1), got = constant(1);
+  Value expected = constant(1), got = constant(1);
   for (Value size : sizes.getElements()) {
     if (!size.getType().isIndex())
       size = arith::IndexCastOp::create(b, b.getIndexType(), size);
-    wanted = arith::MulIOp::create(b, wanted, size);
+    expected = arith::MulIOp::create(b, expected, size);
   }
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
     got = arith::MulIOp::create(b, got, *getSize({op.getSource(), dim, ""}));
-  addCheck(compare(arith::CmpIPredicate::eq, wanted, got), {wanted, got},
+  addCheck(compare(arith::CmpIPredicate::eq, expected, got), {expected, got},
            "tensor.reshape: expected {0} elements, but got {1}");
 }
 

@@ -83,8 +83,9 @@ FailureOr<Value> CheckEmitter::getGuard(Operation *op) {
       if (!isCheap(branch.getCondition()))
         return failure();
       bool isThen = op->getParentRegion() == &branch.getThenRegion();
-      Value wanted = arith::ConstantIntOp::create(b, isThen, 1);
-      require(compare(arith::CmpIPredicate::eq, branch.getCondition(), wanted));
+      Value expected = arith::ConstantIntOp::create(b, isThen, 1);
+      require(
+          compare(arith::CmpIPredicate::eq, branch.getCondition(), expected));
       continue;
     }
     auto loop = dyn_cast<LoopLikeOpInterface>(parent);

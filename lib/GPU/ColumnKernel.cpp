@@ -14,10 +14,10 @@ using namespace mlir::linattn;
 /// Gives every part of shared memory its offset.
 void ColumnShape::layOut() {
   int64_t next = 0;
-  auto take = [&](int64_t bytes, bool wanted = true) {
+  auto take = [&](int64_t bytes, bool expected = true) {
     int64_t offset = next;
     // Tiles begin where the banks do.
-    next += wanted ? llvm::alignTo(bytes, 128) : 0;
+    next += expected ? llvm::alignTo(bytes, 128) : 0;
     return offset;
   };
   take(rawTile().bytes(), reads());

@@ -73,11 +73,11 @@ class _Views:
         shape, strides, dtype = layout[0](*layout[1:])
         self.workspace_size = None
         # Integers of 64 bits are indices too; bytes are truth values.
-        wanted = self.operands[index].dtype
-        if (wanted, dtype) in (("index", "i64"), ("i1", "i8")):
-            dtype = wanted
+        expected = self.operands[index].dtype
+        if (expected, dtype) in (("index", "i64"), ("i1", "i8")):
+            dtype = expected
         if dtype not in DTYPES:
-            raise ValueError(f"operand {index}: expected elements of type {wanted}, but got {dtype}")
+            raise ValueError(f"operand {index}: expected elements of type {expected}, but got {dtype}")
         rank = len(shape)
         numbers = (ctypes.c_int64 * max(1, 2 * rank))(*shape, *strides)
         start = ctypes.addressof(numbers)

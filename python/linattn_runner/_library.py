@@ -14,7 +14,7 @@ class Error(RuntimeError):
 
 
 class MemoryFailure(Error, MemoryError):
-    """An error for want of memory, of the host or of the device."""
+    """Too little memory, of the host or of the device."""
 
 
 class TimedOut(Error, TimeoutError):

@@ -42,16 +42,16 @@ def _describe(array, name, ranks):
         raise TypeError(f"{name}: {error}") from None
     shape, _, dtype = layout[0](*layout[1:])
     if len(shape) not in ranks:
-        wanted = " or ".join(map(str, ranks))
-        raise ValueError(f"{name}: expected {wanted} dimensions, but got {len(shape)}")
+        expected = " or ".join(map(str, ranks))
+        raise ValueError(f"{name}: expected {expected} dimensions, but got {len(shape)}")
     if getattr(array, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
         raise ValueError(f"{name}: expected a tensor without gradients, which bundles do not compute, but got one that requires them")
     return tuple(shape), dtype
 
 
-def _check(shape, name, wanted):
-    if shape != wanted:
-        words = ", ".join(map(str, wanted)), ", ".join(map(str, shape))
+def _check(shape, name, expected):
+    if shape != expected:
+        words = ", ".join(map(str, expected)), ", ".join(map(str, shape))
         raise ValueError(f"{name}: expected [{words[0]}], but got [{words[1]}]")
 
 

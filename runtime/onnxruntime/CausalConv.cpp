@@ -109,7 +109,7 @@ CausalConv::Operands CausalConv::read(const Call &call) const {
   if (width < 1)
     fail("expected weight to have at least one number per channel, but got " +
          x.weight.formatShape());
-  Tensor wanted;
+  Tensor expected;
   auto expect = [&](const Tensor *tensor, std::vector<int64_t> shape) {
     if (!tensor)
       return;
@@ -117,10 +117,10 @@ CausalConv::Operands CausalConv::read(const Call &call) const {
       fail(std::string("expected ") + tensor->name +
            " to have the element type of input, " + type + ", but got " +
            getTypeName(tensor->type, tensor->name));
-    wanted.shape = std::move(shape);
-    if (tensor->shape != wanted.shape)
+    expected.shape = std::move(shape);
+    if (tensor->shape != expected.shape)
       fail(std::string("expected ") + tensor->name + " to be " +
-           wanted.formatShape() + ", but got " + tensor->formatShape());
+           expected.formatShape() + ", but got " + tensor->formatShape());
   };
   expect(&x.weight, {channels, 1, width});
   expect(x.bias ? &*x.bias : nullptr, {channels});

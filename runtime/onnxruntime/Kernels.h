@@ -15,7 +15,7 @@
 
 namespace linattn::ort {
 
-/// The kernel of that name in kernels.py, loaded when it is first wanted; null
+/// The kernel of that name in kernels.py, loaded when it is first used; null
 /// if there is none.
 const linattn_kernel *findKernel(const std::string &name);
 

@@ -65,9 +65,9 @@ RegisterCustomOps(OrtSessionOptions *options, const OrtApiBase *base) {
     // A domain of custom operators has a version of its own. In models that do
     // not import com.microsoft, ONNX Runtime would not find its own operators
     // under that version, which its fusions put there.
-    int wantsContributed = 0;
-    check(api, hasConfigEntry(api, options, kContributed, &wantsContributed));
-    if (wantsContributed)
+    int isContributed = 0;
+    check(api, hasConfigEntry(api, options, kContributed, &isContributed));
+    if (isContributed)
       check(api, addCustomOpDomain(api, options, domains.all[1]));
   });
 }

@@ -164,10 +164,10 @@ Sizes LinearAttention::measure(const Operands &x) const {
     return sizes;
   getTypeName(x.past->type, "past_state");
   x.past->expectRank(4, "[B, H_kv, d_k, d_v]");
-  Tensor wanted;
-  wanted.shape = {sizes.batch, heads, sizes.keySize, sizes.valueSize};
-  if (x.past->shape != wanted.shape)
-    fail("expected past_state to be " + wanted.formatShape() + ", but got " +
+  Tensor expected;
+  expected.shape = {sizes.batch, heads, sizes.keySize, sizes.valueSize};
+  if (x.past->shape != expected.shape)
+    fail("expected past_state to be " + expected.formatShape() + ", but got " +
          x.past->formatShape());
   return sizes;
 }

@@ -86,7 +86,7 @@ void launchOn(linattn_kernel *kernel, int64_t openExtent) {
     std::vector<int64_t> &shape =
         shapes.emplace_back(operand->shape, operand->shape + operand->rank);
     std::replace(shape.begin(), shape.end(), int64_t(-1), openExtent);
-    // Apart from one another, and aligned to whatever is wanted.
+    // Apart from one another, and aligned as the target needs.
     void *data = operand->is_scalar
                      ? static_cast<void *>(memory)
                      : reinterpret_cast<void *>(uintptr_t(i + 1) << 40);

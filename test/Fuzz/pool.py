@@ -28,7 +28,7 @@ RULES = {
 
 
 class Tokens:
-    """Rows of a table: as many tokens as wanted, without making any."""
+    """Rows of a table: as many tokens as needed, without making any."""
 
     def __init__(self, options, seed):
         rng = np.random.default_rng(seed)

@@ -79,11 +79,11 @@ def run(compiler, folder, target, source, name, operands, results):
     subprocess.run([*BARE, f"--target={triple}", *options, program, INPUTS / "bare.c", code, "-o", binary], check=True)
     out = subprocess.run([*runner, binary], check=True, stdout=subprocess.PIPE).stdout
     errors = []
-    for wanted in results:
-        got = np.frombuffer(out[: wanted.nbytes], wanted.dtype).reshape(wanted.shape).astype(np.float64)
-        out = out[wanted.nbytes :]
-        wanted = wanted.astype(np.float64)
-        errors.append(np.abs(got - wanted).max() / max(np.abs(wanted).max(), 1e-30))
+    for expected in results:
+        got = np.frombuffer(out[: expected.nbytes], expected.dtype).reshape(expected.shape).astype(np.float64)
+        out = out[expected.nbytes :]
+        expected = expected.astype(np.float64)
+        errors.append(np.abs(got - expected).max() / max(np.abs(expected).max(), 1e-30))
     assert not out, "more came than the results have"
     return max(errors)
 
@@ -95,11 +95,11 @@ def main(compiler, folder, targets, *sources):
         name, arguments, results = signature(source.read_text())
         rng = np.random.default_rng(0)
         operands = [make(rng, *kind) for kind in arguments]
-        wanted = linattn.compile(source, target="reference")(*operands)
-        wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+        expected = linattn.compile(source, target="reference")(*operands)
+        expected = expected if isinstance(expected, tuple) else (expected,)
         for target in targets.split(","):
             try:
-                error = run(compiler, folder, target, source, name, operands, wanted)
+                error = run(compiler, folder, target, source, name, operands, expected)
             except subprocess.CalledProcessError:
                 error = float("nan")
             print(f"{source.stem} {target} {error:.1e}", flush=True)

@@ -24,9 +24,9 @@ def readme():
     q, k, v = (np.float64(names[name]).transpose(0, 2, 1, 3) for name in "qkv")
     q, k = (np.where(x > 0, x + 1, np.exp(np.minimum(x, 0))) for x in (q, k))
     weights = np.tril(q @ k.transpose(0, 1, 3, 2))
-    wanted = (weights @ v / weights.sum(-1, keepdims=True)).transpose(0, 2, 1, 3)
-    last = np.abs(names["o_t"] - wanted[:, -1:]).max()
-    return max(np.abs(names["first"] - wanted).max(), last)
+    expected = (weights @ v / weights.sum(-1, keepdims=True)).transpose(0, 2, 1, 3)
+    last = np.abs(names["o_t"] - expected[:, -1:]).max()
+    return max(np.abs(names["first"] - expected).max(), last)
 
 
 def model(name):

@@ -185,8 +185,8 @@ def test_emulated_kernels_agree_with_naive_loops(rng):
     q, k, v = (rng.standard_normal((1, 2, 40, 32)).astype(np.float32) for _ in range(3))
     s = rng.standard_normal((1, 2, 32, 32)).astype(np.float32)
     emulated = linattn.compile(SCAN, target="nvvm-emulated")(q, k, v, s)
-    for got, want in zip(emulated, linattn.compile(SCAN, target="reference")(q, k, v, s)):
-        assert_agrees(got, want)
+    for got, other in zip(emulated, linattn.compile(SCAN, target="reference")(q, k, v, s)):
+        assert_agrees(got, other)
 
 
 def test_findings_of_the_emulator_are_errors(rng):

@@ -340,9 +340,9 @@ def test_onnx_package():
             theirs = op._run(x, w, bias, state, activation)
             ours = linattn.onnx_causal_conv_with_state(x, w, bias, state, activation=activation)
             oracle = reference.onnx_causal_conv_with_state(x, w, bias, state, activation=activation)
-            for got, want, exact in zip(ours, theirs, oracle):
-                assert got.dtype == want.dtype and got.shape == want.shape == exact.shape
-                assert_agrees(got, want, np.dtype(dtype).name)
+            for got, other, exact in zip(ours, theirs, oracle):
+                assert got.dtype == other.dtype and got.shape == other.shape == exact.shape
+                assert_agrees(got, other, np.dtype(dtype).name)
                 assert_agrees(got, exact, np.dtype(dtype).name)
 
 

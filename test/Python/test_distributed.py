@@ -97,13 +97,13 @@ def test_a_state_without_outputs_beside_the_oracle():
     generator = np.random.default_rng(4)
     q, k = (generator.standard_normal((1, T, H, K), np.float32) for _ in range(2))
     v, g = generator.standard_normal((1, T, H, V), np.float32), -generator.random((1, T, H, K), np.float32)
-    wanted = np.zeros((H, K, V))
+    oracle = np.zeros((H, K, V))
     for t in range(T):
-        wanted = np.exp(np.float64(g[0, t]))[..., None] * wanted + np.float64(k[0, t])[..., None] * v[0, t, :, None]
+        oracle = np.exp(np.float64(g[0, t]))[..., None] * oracle + np.float64(k[0, t])[..., None] * v[0, t, :, None]
     (state,) = bind(linattn.gla, tuple(map(torch.from_numpy, (q, k, v, g))), {}).run_state(
         {name: torch.from_numpy(x) for name, x in zip(("q", "k", "v", "g"), (q, k, v, g))}, None, None
     )  # fmt: skip
-    assert np.abs(state[0].numpy() - wanted).max() < 1e-5
+    assert np.abs(state[0].numpy() - oracle).max() < 1e-5
 
 
 def test_a_state_that_tokens_read_has_outputs():

@@ -253,9 +253,9 @@ def test_maps_beside_every_operand_of_scan(name):
     options["feature_map"] = fm.t2r(0.2 * W)
     o, state = linattn.scan(q, k, v, return_state=True, **options)
     exact = (x.astype(np.float64) for x in (q, k, v))
-    want, final = linattn.reference.scan(*exact, return_state=True, **options)
+    oracle, final = linattn.reference.scan(*exact, return_state=True, **options)
     wide = options.get("state_dtype") == "float64"
-    check(o, want, np.float32)
+    check(o, oracle, np.float32)
     assert state.S.shape == (2, H, M, 8) and state.S.dtype == (np.float64 if wide else np.float32)
     for part, expected in zip((state.S, state.z, state.m), (final.S, final.z, final.m)):
         assert (part is None) == (expected is None)
@@ -279,8 +279,8 @@ def test_states_of_maps_beside_the_options_of_states():
             for x, n in ((state.S, 2), (state.z, 1)))  # fmt: skip
     features = np.maximum(np.einsum("bthd,md->bhtm", q.astype(np.float64), 0.2 * np.float64(W)), 0) * D**-0.5
     weights = np.einsum("bhtm,bhm->bht", features, z)[..., None]
-    want = np.einsum("bhtm,bhmv->bhtv", features, S) / np.maximum(np.abs(weights), 1.0)
-    check(o, want.swapaxes(1, 2), np.float32)
+    oracle = np.einsum("bhtm,bhmv->bhtv", features, S) / np.maximum(np.abs(weights), 1.0)
+    check(o, oracle.swapaxes(1, 2), np.float32)
 
     wide = linattn.State.zeros(2, H, M, 8, normalize=True, dtype="float64")
     wide.update(k, v, feature_map=phi)

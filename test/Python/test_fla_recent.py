@@ -168,7 +168,7 @@ def test_lightnet(rng, name):
     compare(function(q, k, v, initial_state=(S, z[:, None]), output_final_state=True), (ref, (end, last[:, None])))
     flipped = function(q, k, v, initial_state=(S.swapaxes(2, 3).copy(), z[:, None]), output_final_state=True, state_v_first=True)
     compare(flipped, (ref, (end.swapaxes(2, 3), last[:, None])))
-    # The normalizer comes whether it was wanted or not.
+    # The normalizer is returned with the final state and without.
     ref, (_, last) = reference.lightnet(q, k, v, output_final_state=True)
     compare(function(q, k, v), (ref, (None, last[:, None])))
     ref, (_, last) = reference.lightnet(q, k, v, initial_state=(0 * S, z), output_final_state=True)

@@ -116,8 +116,8 @@ def test_attention_takes_kernels_alone(driver, arrays, weights, causal, kernels)
 def test_attention_in_the_emulator(rng, weights, causal, kernels):
     q, k, v = (rng.standard_normal((2, 40, 2, 32)).astype(np.float16) for _ in range(3))
     out = linattn.attention(q, k, v, weights=weights, causal=causal, target="nvvm-emulated")
-    want = linattn.reference.attention(q, k, v, weights=weights, causal=causal)
-    assert np.abs(out - want).max() <= 1e-3 * np.abs(want).max()
+    expected = linattn.reference.attention(q, k, v, weights=weights, causal=causal)
+    assert np.abs(out - expected).max() <= 1e-3 * np.abs(expected).max()
 
 
 def test_the_second_call_loads_nothing(driver, arrays):
@@ -144,8 +144,8 @@ def test_strided_gates_in_the_emulator(rng):
     k /= np.linalg.norm(k, axis=-1, keepdims=True)
     gates = {"decay": -rng.random((2, 20, 4)).astype(np.float32), "beta": rng.random((2, 20, 4)).astype(np.float32)}
     out = linattn.scan(q, k, v, update="delta", target="nvvm-emulated", **gates)
-    want = linattn.reference.scan(q, k, v, update="delta", **gates)
-    assert np.abs(out - want).max() <= 5e-6 * np.abs(want).max()
+    expected = linattn.reference.scan(q, k, v, update="delta", **gates)
+    assert np.abs(out - expected).max() <= 5e-6 * np.abs(expected).max()
 
 
 def test_cuda_array_interface_and_its_stream(driver, arrays):
@@ -277,8 +277,8 @@ def test_pools_in_the_emulator(rng, update):
         pool.states.S[...] = np.random.default_rng(3).standard_normal((6, 2, 32, 32))
         outs = [pool.step(q, k, v, [4, -1, 2], update=update, target=target, **gates) for _ in range(2)]
         results.append([*outs, pool.states.S])
-    for got, want in zip(*results):
-        assert np.abs(got - want).max() <= 5e-6 * np.abs(want).max()
+    for got, expected in zip(*results):
+        assert np.abs(got - expected).max() <= 5e-6 * np.abs(expected).max()
 
 
 def test_named_families(driver, rng, torch):
@@ -360,8 +360,8 @@ def test_segments_of_python_calls_in_the_emulator(rng, options):
     q, k, v = (rng.standard_normal((1, T, 1, 16)).astype(np.float16) for _ in range(3))
     call = lambda target: linattn.scan(q, k, v, **options, target=target)  # noqa: E731
     assert "segments:" in linattn.explain(lambda: call("nvvm-emulated"))
-    got, want = call("nvvm-emulated"), call("reference")
-    assert np.abs(got - want).max() <= 1e-3 * np.abs(want).max()
+    got, expected = call("nvvm-emulated"), call("reference")
+    assert np.abs(got - expected).max() <= 1e-3 * np.abs(expected).max()
 
 
 PROGRAM = """

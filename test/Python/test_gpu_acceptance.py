@@ -130,22 +130,22 @@ def test_the_reference_is_that_of_the_project(acceptance):
         if rule.attention:
             out = reference.attention(np, rule, wide, scale, cases.EPS)
             options = {"feature_map": "elu", "eps": cases.EPS} if rule.feature_map else {"weights": "softmax"}
-            want = linattn.reference.attention(
+            expected = linattn.reference.attention(
                 *(arrays[name] for name in "qkv"), scale=scale, causal="causal" in rule.attention, **options
             )
-            np.testing.assert_allclose(out, want, rtol=1e-9, atol=1e-9, err_msg=rule.name)
+            np.testing.assert_allclose(out, expected, rtol=1e-9, atol=1e-9, err_msg=rule.name)
             continue
         out, S, _ = reference.scan(np, rule, wide, (state[0], state[1] if rule.normalize else None), scale, cases.EPS)
         options = {"g": "decay", "gv": "value_decay", "beta": "beta", "bonus": "bonus", "a": "a", "b": "b"}
         gates = {options[name]: arrays[name] for name, _ in rule.gates}
-        want, final = linattn.reference.scan(
+        expected, final = linattn.reference.scan(
             *(arrays[name] for name in "qkv"), **gates, scale=scale, normalize=rule.normalize,
             update="delta" if rule.is_delta else "dplr" if "a" in arrays else "add",
             readout="exclusive" if "bonus" in arrays else "inclusive",
             feature_map="elu" if rule.feature_map else None, eps=cases.EPS if rule.normalize else None,
             initial_state=linattn.State(*state), return_state=True,
         )  # fmt: skip
-        np.testing.assert_allclose(out, want, rtol=1e-9, atol=1e-9, err_msg=rule.name)
+        np.testing.assert_allclose(out, expected, rtol=1e-9, atol=1e-9, err_msg=rule.name)
         np.testing.assert_allclose(S, final.S, rtol=1e-9, atol=1e-9, err_msg=rule.name)
 
 

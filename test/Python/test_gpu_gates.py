@@ -44,12 +44,12 @@ def test_gates_of_16_bits(rng, form, gate):
         wide = {k: x.astype(np.float32) if k != "update" else x for k, x in gates.items()}
     call = lambda gates: linattn.scan(*tokens, **gates, return_state=True, target="nvvm-emulated")  # noqa: E731
     assert "chunk kernel" in linattn.explain(lambda: call(gates))
-    (o, state), (want, final) = call(gates), call(wide)
+    (o, state), (expected, final) = call(gates), call(wide)
     if form == "rwkv7":  # of narrower vectors more tokens fit a chunk, and scores are summed in another order
-        assert np.abs(o - want).max() <= 1e-3 * np.abs(want).max()
+        assert np.abs(o - expected).max() <= 1e-3 * np.abs(expected).max()
         assert np.abs(state.S - final.S).max() <= 1e-6 * np.abs(final.S).max()
     else:
-        assert (o == want).all() and (state.S == final.S).all()
+        assert (o == expected).all() and (state.S == final.S).all()
     assert np.isfinite(state.S).all() and np.abs(state.S).max() > 0
 
 
@@ -57,7 +57,7 @@ def test_gates_of_16_bits(rng, form, gate):
 def test_fast_arithmetic_takes_one_summand(rng, form, monkeypatch):
     """Products of 16-bit tokens as they are: errors of 2^-11 for f16, and nothing of strict arithmetic changes."""
     tokens, gates = draw(rng, form, np.float32)
-    want, final = linattn.scan(*(x.astype(np.float64) for x in tokens), **gates, return_state=True)
+    expected, final = linattn.scan(*(x.astype(np.float64) for x in tokens), **gates, return_state=True)
     call = lambda: linattn.scan(*tokens, **gates, return_state=True, target="nvvm-emulated")  # noqa: E731
     errors = {}
     for math in ("strict", "fast"):
@@ -65,7 +65,7 @@ def test_fast_arithmetic_takes_one_summand(rng, form, monkeypatch):
         linattn._recurrence._plans.known.clear()  # which hold kernels of the other
         assert ("math=fast" in linattn.explain(call)) == (math == "fast")
         o, state = call()
-        errors[math] = [np.abs(x - y).max() / np.abs(y).max() for x, y in ((o, want), (state.S, final.S))]
+        errors[math] = [np.abs(x - y).max() / np.abs(y).max() for x, y in ((o, expected), (state.S, final.S))]
     linattn._recurrence._plans.known.clear()
     assert errors["strict"][1] < 1e-6 and errors["strict"][0] < 6e-4
     assert 1e-6 < errors["fast"][1] < 1e-3 and errors["fast"][0] < 2e-3

@@ -124,9 +124,9 @@ EMULATED = {
 def test_the_plain_route_in_the_emulator(case):
     """No races, and the numbers of plain loops."""
     function, operands, options = EMULATED[case](np.random.default_rng(0))
-    got, want = (function(*operands, **options, target=target) for target in ("nvvm-emulated", "reference"))
-    tolerance = 1e-12 if want.dtype == np.float64 else 2e-6
-    assert np.abs(got - want).max() <= tolerance * np.abs(want).max()
+    got, expected = (function(*operands, **options, target=target) for target in ("nvvm-emulated", "reference"))
+    tolerance = 1e-12 if expected.dtype == np.float64 else 2e-6
+    assert np.abs(got - expected).max() <= tolerance * np.abs(expected).max()
 
 
 def test_lanes_give_the_same_bits_beside_any_others():

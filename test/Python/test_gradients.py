@@ -49,10 +49,10 @@ def make_operands(gates, dtype, *, normalize=None, packed=False, strong=False, h
     return {name: x.astype(floats) if x.dtype.kind == "f" else x for name, x in operands.items()}
 
 
-def differentiate(operands, dtype, form=None, wanted=None, has_state=True, **options):
+def differentiate(operands, dtype, form=None, chosen=None, has_state=True, **options):
     """The gradients of linattn and of the oracle, by name."""
     options = {name: x for name, x in options.items() if name not in ("packed", "strong", "heads")}
-    names = [name for name, x in operands.items() if x.dtype.kind == "f" and name in (wanted or operands)]
+    names = [name for name, x in operands.items() if x.dtype.kind == "f" and name in (chosen or operands)]
     indices = [list(operands).index(name) for name in names]
     text = oracle.text_of(operands, dtype, config=FORMS.get(form), **options)
     kernel = linattn.compile(text, differentiate=indices, trusted=True)

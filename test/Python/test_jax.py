@@ -200,25 +200,25 @@ from test_jax import gated, jnp, linattn, operands, same
 plain = operands(B=4)
 mesh = jax.make_mesh((2,), ("x",), axis_types=(AxisType.Auto,))
 rows = NamedSharding(mesh, P("x"))
-spread = [jax.device_put(x, rows) for x in plain]
+sharded = [jax.device_put(x, rows) for x in plain]
 loss = lambda *x: sum((y**2).sum() for y in gated(*x))
 for function in (jax.jit(gated), jax.jit(jax.grad(loss, (0, 1, 2, 3, 4)))):
-    compiled = function.lower(*spread).compile()
+    compiled = function.lower(*sharded).compile()
     assert "all-gather" not in compiled.as_text()
-    found = compiled(*spread)
+    found = compiled(*sharded)
     assert same(found, function(*plain)) and all(x.sharding.spec[0] == "x" for x in found)
 mapped = jax.shard_map(lambda *x: gated(*x)[0], mesh=mesh, in_specs=P("x"), out_specs=P("x"))
-assert same(jax.jit(mapped)(*spread), gated(*plain)[0])
+assert same(jax.jit(mapped)(*sharded), gated(*plain)[0])
 # Its gradient is a sum over all sequences.
 heads = -abs(plain[3][0, 0])
 decays = jax.jit(jax.grad(lambda q, g: (linattn.scan(q, q, q, decay=g) ** 2).sum(), (0, 1)))
-compiled = decays.lower(spread[0], heads).compile()
+compiled = decays.lower(sharded[0], heads).compile()
 assert "all-gather" not in compiled.as_text() and "all-reduce" in compiled.as_text()
-(dq, dg), expected = compiled(spread[0], heads), decays(plain[0], heads)
+(dq, dg), expected = compiled(sharded[0], heads), decays(plain[0], heads)
 assert same(dq, expected[0]) and abs(dg - expected[1]).max() < 1e-5 * abs(expected[1]).max()
 packed = jax.jit(lambda q: linattn.scan(q, q, q, cu_seqlens=np.array([0, 2, 6])))
-spread_tokens = jax.device_put(plain[0][:1], NamedSharding(mesh, P(None, "x")))
-assert same(packed(spread_tokens), packed(plain[0][:1]))
+sharded_tokens = jax.device_put(plain[0][:1], NamedSharding(mesh, P(None, "x")))
+assert same(packed(sharded_tokens), packed(plain[0][:1]))
 with jax.set_mesh(jax.make_mesh((2,), ("x",), axis_types=(AxisType.Explicit,))) as _:
     explicit = [jax.device_put(x, P("x")) for x in plain]
     assert same(jax.jit(gated)(*explicit), gated(*plain))

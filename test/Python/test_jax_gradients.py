@@ -106,7 +106,7 @@ def test_by_differences():
 
 def backward_of(function, *arrays):
     (equation,) = [e for e in jax.make_jaxpr(function)(*arrays).jaxpr.eqns if e.primitive.name == "linattn_run_backward"]
-    return equation.params["given"], equation.params["wanted"]
+    return equation.params["given"], equation.params["needed"]
 
 
 def test_only_active_operands():

@@ -123,7 +123,7 @@ for arguments, options in (((1,), {}), (("seq",), {"panels": 1.5})):
     except TypeError as error:
         print(error)
 """, devices=2)  # fmt: skip
-    for line, wanted in zip(out.splitlines(), (
+    for line, expected in zip(out.splitlines(), (
         "UnsupportedError cu_seqlens: expected None on several devices, but got packed sequences",
         "ValueError initial_state: expected shapes [(2, 4, 8, 8)], but got [(2, 4, 8)]",
         "ValueError panels: expected one of 1, 2, 4 for scan, but got 3",
@@ -133,4 +133,4 @@ for arguments, options in (((1,), {}), (("seq",), {"panels": 1.5})):
         "axis_name: expected the name of an axis, but got int",
         "panels: expected an integer, but got float",
     ), strict=True):  # fmt: skip
-        assert line == wanted
+        assert line == expected

@@ -17,13 +17,13 @@ FLAGS = dict(
 )  # fmt: skip
 
 
-def draw(rng, dtype=np.float32, spread=1.0, B=B):
-    """Preactivations, `spread` times as far from 0."""
+def draw(rng, dtype=np.float32, scale=1.0, B=B):
+    """Preactivations, `scale` times as far from 0."""
     normal = lambda *shape: rng.standard_normal(shape)  # noqa: E731
     tokens = {name: normal(B, T, H, D).astype(dtype) for name in ("q", "k", "v", "gate")}
-    tokens["gate"] = (spread * tokens["gate"]).astype(dtype)
+    tokens["gate"] = (scale * tokens["gate"]).astype(dtype)
     return tokens | {
-        "g": (spread * normal(B, T, H, D)).astype(np.float32), "beta": (spread * normal(B, T, H)).astype(dtype),
+        "g": (scale * normal(B, T, H, D)).astype(np.float32), "beta": (scale * normal(B, T, H)).astype(dtype),
         "A_log": np.log(rng.uniform(1, 16, H)).astype(np.float32), "dt_bias": normal(H, D).astype(np.float32),
         "weight": (1 + 0.1 * normal(D)).astype(np.float32),
     }  # fmt: skip
@@ -59,9 +59,9 @@ def cut(x, part):
 
 
 @pytest.mark.parametrize("kernel", [linattn.kda, fla.chunk_kda, fla.fused_recurrent_kda], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("spread", [1.0, 30.0], ids=["mild", "saturated"])
-def test_float32(rng, kernel, spread):
-    x = draw(rng, spread=spread)
+@pytest.mark.parametrize("scale", [1.0, 30.0], ids=["mild", "saturated"])
+def test_float32(rng, kernel, scale):
+    x = draw(rng, scale=scale)
     o, S = mix(x, kernel)
     ref, end = by_hand(x)
     assert error(o, ref) <= 3e-6

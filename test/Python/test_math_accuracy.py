@@ -36,8 +36,8 @@ def test_units_in_the_last_place(rng, name, dtype):
     count = (3000, 64)
     x = rng.uniform(low, high, count) if name == "exp" else np.exp(rng.uniform(np.log(low), np.log(high), count))
     x = x.astype(np.float32 if dtype == "f32" else np.float64)
-    want = getattr(np, name)(x.astype(np.longdouble))
-    error = np.abs(kernel(x).astype(np.longdouble) - want) / np.spacing(np.abs(want).astype(x.dtype))
+    expected = getattr(np, name)(x.astype(np.longdouble))
+    error = np.abs(kernel(x).astype(np.longdouble) - expected) / np.spacing(np.abs(expected).astype(x.dtype))
     print(f"{name} {dtype}: {float(error.max()):.3f} ulp")
     assert error.max() <= bound
 
@@ -99,8 +99,8 @@ def test_doubles_on_a_gpu(rng, name):
         x = np.exp(rng.uniform(np.log(low), np.log(high), 100000))
     x = np.concatenate([x, rng.standard_normal(100000) * (x[0] if low < 0 else 0) * 1e-3, x[:1000] * 0 + 1])
     x = x[x > 0] if name.startswith("log") else x
-    want = getattr(np, name)(x.astype(np.longdouble))
-    error = np.abs(kernel(x).astype(np.longdouble) - want) / np.spacing(np.abs(want).astype(np.float64))
+    expected = getattr(np, name)(x.astype(np.longdouble))
+    error = np.abs(kernel(x).astype(np.longdouble) - expected) / np.spacing(np.abs(expected).astype(np.float64))
     print(f"{name}: {float(error.max()):.3f} ulp at {x[error.argmax()]}")
     assert error.max() <= bound
     special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -1.0, 1.0, 5e-324, 1e300, -1e300])

@@ -30,11 +30,11 @@ def ulps(y, x, function, dtype):
     x, y = (np.asarray(a, np.float32).astype(np.float64) for a in (x, y))
     smallest = 2.0**-125  # Rounding down from there gives one.
     with np.errstate(all="ignore"):
-        want = function(x)
-        last_bits = np.exp2(np.maximum(np.floor(np.log2(np.abs(want))), -14 if dtype == "float16" else -126) - DTYPES[dtype][1])
-        error = np.abs(y - want) / last_bits
+        expected = function(x)
+        last_bits = np.exp2(np.maximum(np.floor(np.log2(np.abs(expected))), -14 if dtype == "float16" else -126) - DTYPES[dtype][1])
+        error = np.abs(y - expected) / last_bits
     assert (np.isnan(y) == np.isnan(x)).all()
-    deep, flushed = x < -86.9, np.abs(want) < smallest
+    deep, flushed = x < -86.9, np.abs(expected) < smallest
     assert (np.abs(y[deep]) <= 1.5e-36).all() and (np.abs(y[flushed & ~deep]) <= smallest).all()
     return error[np.isfinite(x) & ~deep & ~flushed]
 

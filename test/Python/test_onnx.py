@@ -151,21 +151,21 @@ def test_any_strides(rng):
         wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
         wide[..., ::2] = array
         views[name] = wide[..., ::2]
-    for got, want in zip(linattn.onnx_linear_attention(**views, **options), expected):
-        np.testing.assert_array_equal(got, want)
+    for got, other in zip(linattn.onnx_linear_attention(**views, **options), expected):
+        np.testing.assert_array_equal(got, other)
     transposed = {
         name: np.ascontiguousarray(array.swapaxes(0, 1)).swapaxes(0, 1) for name, array in operands.items()
     }
-    for got, want in zip(linattn.onnx_linear_attention(**transposed, **options), expected):
-        np.testing.assert_array_equal(got, want)
+    for got, other in zip(linattn.onnx_linear_attention(**transposed, **options), expected):
+        np.testing.assert_array_equal(got, other)
 
 
 def test_other_libraries(rng):
     operands, options = make(rng, "gated_delta")
     expected = linattn.onnx_linear_attention(**operands, **options)
     foreign = {name: Foreign(array) for name, array in operands.items()}
-    for got, want in zip(linattn.onnx_linear_attention(**foreign, **options), expected):
-        np.testing.assert_array_equal(np.from_dlpack(got), want)
+    for got, other in zip(linattn.onnx_linear_attention(**foreign, **options), expected):
+        np.testing.assert_array_equal(np.from_dlpack(got), other)
 
 
 def test_onnx_package(rng):
@@ -180,9 +180,9 @@ def test_onnx_package(rng):
             options["scale"] = scale
             theirs = op._run(*(operands.get(name) for name in ("query", "key", "value", "past_state", "decay", "beta")), **options)
             ours = linattn.onnx_linear_attention(**operands, **options)
-            for got, want in zip(ours, theirs):
-                assert got.dtype == want.dtype and got.shape == want.shape
-                assert_agrees(got, want, np.dtype(dtype).name)
+            for got, other in zip(ours, theirs):
+                assert got.dtype == other.dtype and got.shape == other.shape
+                assert_agrees(got, other, np.dtype(dtype).name)
             compared += 1
     assert compared == len(RULES) * (len(SHAPES) + 2)
 

@@ -42,10 +42,10 @@ def check(model, *arrays):
     """Against the standard's own evaluator: shapes, types and numbers."""
     names = [info.name for info in model.graph.input]
     expected = ReferenceEvaluator(model).run(None, dict(zip(names, arrays)))
-    for output, got, want in zip(model.graph.output, run(model, *arrays), expected, strict=True):
-        want = np.asarray(want)
-        assert got.shape == want.shape and got.dtype == want.dtype, (output.name, got.shape, want.shape, got.dtype)
-        np.testing.assert_allclose(np.asarray(got, np.float64), want.astype(np.float64), rtol=2e-5, atol=2e-6, err_msg=output.name)
+    for output, got, other in zip(model.graph.output, run(model, *arrays), expected, strict=True):
+        other = np.asarray(other)
+        assert got.shape == other.shape and got.dtype == other.dtype, (output.name, got.shape, other.shape, got.dtype)
+        np.testing.assert_allclose(np.asarray(got, np.float64), other.astype(np.float64), rtol=2e-5, atol=2e-6, err_msg=output.name)
 
 
 class Graph:

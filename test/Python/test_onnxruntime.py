@@ -89,10 +89,10 @@ def check_linear(rng, rule, *, dtype="float32", state_dtype=None, domain="", ses
     operands, options = rounded(operands, dtype, state_dtype), dict(options, scale=scale)
     session = session or start(linear_attention(operands, options, dtype=dtype, state_dtype=state_dtype, domain=domain))
     got = session.run(None, operands)
-    wanted = reference.onnx_linear_attention(**operands, **options)
+    expected = reference.onnx_linear_attention(**operands, **options)
     state = (state_dtype or dtype) if "past_state" in operands else dtype
-    assert_agrees(got[0], wanted[0], dtype)
-    assert_agrees(got[1], wanted[1], max((dtype, state), key=["float32", "float16", "bfloat16"].index))
+    assert_agrees(got[0], expected[0], dtype)
+    assert_agrees(got[1], expected[1], max((dtype, state), key=["float32", "float16", "bfloat16"].index))
     return operands, options, session, got
 
 
@@ -118,9 +118,9 @@ def test_standard_case(path, tmp_path):
         return [numpy_helper.to_array(onnx.load_tensor(file)) for file in files]
 
     names = [value.name for value in session.get_inputs()]
-    for got, wanted in zip(session.run(None, dict(zip(names, load("input")))), load("output")):
-        assert got.dtype == wanted.dtype
-        assert_agrees(got, wanted)
+    for got, expected in zip(session.run(None, dict(zip(names, load("input")))), load("output")):
+        assert got.dtype == expected.dtype
+        assert_agrees(got, expected)
 
 
 @pytest.mark.parametrize("rule", ["linear", "gated", "delta", "gated_delta"])
@@ -166,7 +166,7 @@ def test_common_head_sizes(rng, size, rule, channels):
 def test_bound_in_place(rng):
     """One buffer for both states: what a program that decodes binds."""
     operands, options = make(rng, "gated_delta")
-    wanted = reference.onnx_linear_attention(**operands, **options)
+    expected = reference.onnx_linear_attention(**operands, **options)
     node = helper.make_node("LinearAttention", list(operands), ["o", "s"], **options)
     session = start(wrap([node], {name: array.ndim for name, array in operands.items()}, {"o": 3, "s": 4}))
     binding = session.io_binding()
@@ -176,8 +176,8 @@ def test_bound_in_place(rng):
     binding.bind_ortvalue_output("s", values["past_state"])
     binding.bind_output("o")
     session.run_with_iobinding(binding)
-    assert_agrees(binding.get_outputs()[1].numpy(), wanted[0], "float32")
-    assert_agrees(values["past_state"].numpy(), wanted[1], "float32")
+    assert_agrees(binding.get_outputs()[1].numpy(), expected[0], "float32")
+    assert_agrees(values["past_state"].numpy(), expected[1], "float32")
 
 
 @pytest.mark.parametrize("rule", ["gated", "delta", "gated_delta"])
@@ -207,8 +207,8 @@ def test_contrib_operator(rng):
         assert_agrees(mine, theirs)
     operands["key"] = np.ascontiguousarray(operands["key"][..., :16])
     got = ours.run(None, operands)
-    wanted = reference.onnx_linear_attention(**dict(operands, key=np.tile(operands["key"], 2)), **options)
-    for mine, theirs in zip(got, wanted):
+    expected = reference.onnx_linear_attention(**dict(operands, key=np.tile(operands["key"], 2)), **options)
+    for mine, theirs in zip(got, expected):
         assert_agrees(mine, theirs, "float32")
 
 
@@ -221,8 +221,8 @@ def test_fusions_of_onnx_runtime(rng):
     session = start(wrap(nodes, {"x": 3}, {"o": 3}))
     x = rng.standard_normal((1, 5, 8)).astype(np.float32)
     y = x / (1 + np.exp(-x))
-    want = reference.onnx_linear_attention(y, y, y, q_num_heads=2, kv_num_heads=2, update_rule="linear")[0]
-    assert_agrees(session.run(None, {"x": x})[0], want, "float32")
+    expected = reference.onnx_linear_attention(y, y, y, q_num_heads=2, kv_num_heads=2, update_rule="linear")[0]
+    assert_agrees(session.run(None, {"x": x})[0], expected, "float32")
 
 
 @pytest.mark.parametrize("domain", ["", "com.microsoft"])
@@ -242,9 +242,9 @@ def test_causal_conv(rng, width, domain):
         session = start(causal_conv(operands, dict(activation=activation), dtype=dtype, domain=domain))
         for T in (9, 1, 0):
             operands["input"] = np.ascontiguousarray(operands["input"][..., :T])
-            wanted = reference.onnx_causal_conv_with_state(**operands, activation=activation)
-            for got, want in zip(session.run(None, operands), wanted):
-                assert_agrees(got, want, dtype)
+            expected = reference.onnx_causal_conv_with_state(**operands, activation=activation)
+            for got, exact in zip(session.run(None, operands), expected):
+                assert_agrees(got, exact, dtype)
 
 
 def test_same_bits(rng):
@@ -344,8 +344,8 @@ def test_hybrid_model(rng):
         past=np.zeros((B, heads, size // heads, size // heads), np.float32),
     )
     whole = ours.run(None, feeds)
-    for got, wanted in zip(whole, alone.run(None, feeds)):
-        assert_agrees(got, wanted)
+    for got, expected in zip(whole, alone.run(None, feeds)):
+        assert_agrees(got, expected)
     steps, feeds = [], dict(feeds)
     x = feeds.pop("x")
     for t in range(T):

@@ -26,7 +26,7 @@ def sliced(x):
     return wide[..., 3 : 3 + x.shape[-1]]
 
 
-def spread(x):
+def strided(x):
     """Every second element of memory."""
     wide = torch.zeros(*x.shape[:-1], 2 * x.shape[-1]).to(x.dtype)
     wide[..., ::2] = x
@@ -44,7 +44,7 @@ def expanded(x):
     return x.narrow(axis, 0, 1).expand(x.shape)
 
 
-LAYOUTS = [sliced, expanded, spread, swapped]
+LAYOUTS = [sliced, expanded, strided, swapped]
 
 
 def wide(x):
@@ -168,7 +168,7 @@ def test_out(rng, monkeypatch, case, dtype):
     """Memory between the elements of a result stays as it is."""
     operands = tokens_of(rng, getattr(torch, dtype))
     expected = OUTPUTS[case](operands)
-    for layout in (sliced, spread, swapped):
+    for layout in (sliced, strided, swapped):
         out = layout(torch.zeros_like(expected))
         base = out._base if out._base is not None else out
         before = base.clone()
@@ -203,7 +203,7 @@ def test_steps(rng):
     outputs = []
     for t in range(T):
         step = {name: sliced(x[:, t : t + 1]) for name, x in operands.items()}
-        outputs.append(state.step(**step, decay=spread(g[:, t : t + 1]), beta=expanded(beta[:, t : t + 1]), update="delta"))
+        outputs.append(state.step(**step, decay=strided(g[:, t : t + 1]), beta=expanded(beta[:, t : t + 1]), update="delta"))
     expected = reference.scan(**{name: wide(x) for name, x in operands.items()}, decay=wide(g), beta=wide(beta[:, :, :1].expand(B, T, H)), update="delta")
     out = torch.cat(outputs, dim=1)
     assert out.dtype == torch.bfloat16

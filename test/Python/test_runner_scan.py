@@ -45,11 +45,11 @@ def test_every_bundle(rng, rule, shape, dtype):
     kind = np.float32 if dtype == "float32" else ml_dtypes.bfloat16
     tokens, gates, state = make(rng, rule, shape, kind)
     o, final = linattn_runner.scan(*tokens, **gates, initial_state=state, return_state=True)
-    wanted, wanted_final = expected(tokens, gates, initial_state=state, return_state=True)[:2]
+    exact, exact_final = expected(tokens, gates, initial_state=state, return_state=True)[:2]
     bound = 2e-5 if dtype == "float32" else 2e-2
     assert o.dtype == kind and final.dtype == np.float32
-    assert np.abs(o.astype(np.float64) - wanted).max() < bound * max(1, np.abs(wanted).max())
-    assert np.abs(final - wanted_final.S).max() < bound * max(1, np.abs(wanted_final.S).max())
+    assert np.abs(o.astype(np.float64) - exact).max() < bound * max(1, np.abs(exact).max())
+    assert np.abs(final - exact_final.S).max() < bound * max(1, np.abs(exact_final.S).max())
 
 
 def test_states_and_scales(rng):
@@ -150,8 +150,8 @@ def test_a_processor_with_avx2(on):
     done = on("Haswell", PROGRAM)
     assert done.returncode == 0, done.stderr
     numbers = np.array([(i * 37 % 64) / 64 - 0.5 for i in range(3 * 640)]).reshape(3, 1, 40, 1, 16)
-    wanted = linattn.reference.scan(*numbers, scale=128**-0.5)
-    assert np.abs(np.array(done.stdout.split(), float) - wanted.ravel()).max() < 1e-5
+    exact = linattn.reference.scan(*numbers, scale=128**-0.5)
+    assert np.abs(np.array(done.stdout.split(), float) - exact.ravel()).max() < 1e-5
 
 
 def test_a_processor_without_avx2(on):

@@ -50,10 +50,10 @@ def test_operands(rng, x, name):
     given = gates(rng)
     options.update((gate, given[gate]) for gate in options.pop("use"))
     o, state = linattn.scan(*x, return_state=True, **options)
-    want, final = reference.scan(*x, return_state=True, **options)
+    oracle, final = reference.scan(*x, return_state=True, **options)
     wide = options.get("state_dtype") == "float64"
     assert state.S.dtype == (np.float64 if wide else np.float32)
-    assert_agrees(o, want, "float32")
+    assert_agrees(o, oracle, "float32")
     for part, expected in zip((state.S, state.z, state.m), (final.S, final.z, final.m)):
         assert (part is None) == (expected is None)
         if part is not None:
@@ -67,8 +67,8 @@ def test_packed_mlstm_keeps_the_maximum_of_empty_sequences(rng):
         abs_floor=1.0, cu_seqlens=[0, 0, 1, 8, 8, 9], return_state=True,
     )  # fmt: skip
     o, state = linattn.scan(q, k, v, **options)
-    want, final = reference.scan(q, k, v, **options)
-    assert_agrees(o, want, "float32")
+    oracle, final = reference.scan(q, k, v, **options)
+    assert_agrees(o, oracle, "float32")
     np.testing.assert_allclose(state.m, final.m, rtol=1e-6)
     assert np.isneginf(state.m[0]).all() and np.isneginf(state.m[3]).all()
 
@@ -100,8 +100,8 @@ def test_wide_states(rng, x):
     state = State.zeros(2, 2, 6, 5, dtype="float64")
     state.step(q, k, v)
     assert state.S.dtype == np.float64
-    want = reference.scan(q, k, v, return_state=True)[1].S
-    np.testing.assert_allclose(state.S, want, rtol=1e-12, atol=1e-13)
+    oracle = reference.scan(q, k, v, return_state=True)[1].S
+    np.testing.assert_allclose(state.S, oracle, rtol=1e-12, atol=1e-13)
     assert_agrees(state.query(q), state.copy().query(q), "float32")
     # An array is float64 by accident too easily.
     with pytest.raises(TypeError, match="^initial_state: expected dtype float32, but got float64"):

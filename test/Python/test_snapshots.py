@@ -51,10 +51,10 @@ def test_against_the_oracle(rng, qkv, rule):
     assert_agrees(o, expected)
     assert_agrees(state.S, end.S)
     assert len(parts_of(states)) == len(parts_of(between)) == len(state._parts())
-    for part, want in zip(parts_of(states), parts_of(between)):
+    for part, other in zip(parts_of(states), parts_of(between)):
         assert part.dtype == np.float32 and part.flags.c_contiguous
         assert part.shape[:2] == (2, T // 4)
-        assert_agrees(part, want)
+        assert_agrees(part, other)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -77,8 +77,8 @@ def test_are_those_of_shorter_calls(rng, qkv, rule, form):
 
             shorter = {name: cut(x) for name, x in options.items()}
             _, own = linattn.scan(*(x[:, at] for x in qkv), initial_state=initial, return_state=True, **shorter)
-            for part, want in zip(parts_of(states), own._parts(), strict=True):
-                equal(part[:, i], want)
+            for part, other in zip(parts_of(states), own._parts(), strict=True):
+                equal(part[:, i], other)
     # A prefix that was kept is as good as the tokens.
     if rule != "reverse":
         rest = {name: x[:, 8:] if isinstance(x, np.ndarray) and x.ndim > 1 else x for name, x in options.items()}
@@ -145,8 +145,8 @@ def test_packed(rng, rule, initial):
     assert_agrees(o, expected)
     assert_agrees(state.S, end.S)
     assert [parts_of(x)[0].shape[0] for x in states] == [2, 0, 0, 3]
-    for mine, want in zip(states, between, strict=True):
-        for part, other in zip(parts_of(mine), parts_of(want), strict=True):
+    for mine, theirs in zip(states, between, strict=True):
+        for part, other in zip(parts_of(mine), parts_of(theirs), strict=True):
             assert_agrees(part, other)
     out = np.empty_like(o)
     again, _ = linattn.scan(*tokens, states_every=3, out=out, **{**given, "return_state": False}, **options)
@@ -171,8 +171,8 @@ def test_threads_and_libraries(rng, qkv):
     for tokens, threads in ((qkv, 3), ([torch.from_numpy(x) for x in qkv], 2)):
         o, state, states = linattn.scan(*tokens, return_state=True, states_every=4, num_threads=threads)
         assert type(states) is type(tokens[0])
-        for mine, want in zip((o, state.S, states), (expected[0], expected[1].S, expected[2])):
-            np.testing.assert_array_equal(np.asarray(mine), want)
+        for mine, other in zip((o, state.S, states), (expected[0], expected[1].S, expected[2])):
+            np.testing.assert_array_equal(np.asarray(mine), other)
 
 
 def test_scan_errors(qkv):
@@ -221,8 +221,8 @@ def test_rollback(rng, qkv, rule, library):
         return state.step(*(cut(x, t) for x in qkv), **named)
 
     def check(moment):
-        for part, want in zip(state._parts(), moment, strict=True):
-            np.testing.assert_array_equal(np.asarray(part), want)
+        for part, other in zip(state._parts(), moment, strict=True):
+            np.testing.assert_array_equal(np.asarray(part), other)
 
     for t in range(7):
         np.testing.assert_array_equal(np.asarray(step(state, t)), np.asarray(step(plain, t)))
@@ -240,8 +240,8 @@ def test_rollback(rng, qkv, rule, library):
     state.rollback(0)
     step(state, 4)
     check(moments[5])
-    for part, want in zip(kept._parts(), moments[7]):
-        np.testing.assert_array_equal(np.asarray(part), want)
+    for part, other in zip(kept._parts(), moments[7]):
+        np.testing.assert_array_equal(np.asarray(part), other)
     assert kept.history == 0
 
 

@@ -276,8 +276,8 @@ def test_outputs_gradients_and_steps(name):
     assert error(y, expected) <= 1e-5
     weight = draw(3)
     found = torch.autograd.grad((y * weight).sum(), [x, *layer.parameters()])
-    wanted = torch.autograd.grad((expected * weight).sum(), [wide_x, *parameters.values()])
-    for key, gradient, by_formula in zip(("x", *parameters), found, wanted):
+    derived = torch.autograd.grad((expected * weight).sum(), [wide_x, *parameters.values()])
+    for key, gradient, by_formula in zip(("x", *parameters), found, derived):
         assert by_formula.abs().max() > 0 and error(gradient, by_formula) <= 1e-4, key
     if name not in WITHOUT_CACHE:
         with torch.no_grad():

@@ -19,8 +19,8 @@ def test_cotangents_of_a_sum(arrays):
     """They are one number with strides of 0, for which kernels are slow."""
     o = linattn.linear_attention(*arrays)
     expected = torch.autograd.grad(o, arrays, torch.ones(o.shape), retain_graph=True)
-    for got, wanted in zip(torch.autograd.grad(o.sum(), arrays), expected):
-        assert torch.equal(got, wanted)
+    for got, gradient in zip(torch.autograd.grad(o.sum(), arrays), expected):
+        assert torch.equal(got, gradient)
     one = torch.ones(()).expand(1, 40, 4, 16)
     assert _gradient._dense(one).stride() == (40 * 64, 64, 16, 1)
     rows = torch.ones(16).expand(1, 40, 4, 16)
@@ -38,7 +38,7 @@ def test_a_state_alone_has_a_cotangent(arrays):
 
 def test_an_output_goes_to_its_place(arrays):
     expected = linattn.linear_attention(*arrays)
-    wanted = torch.autograd.grad(expected.square().sum(), arrays)
+    gradients = torch.autograd.grad(expected.square().sum(), arrays)
     whole = torch.full((1, 40, 8, 16), 7.0)
     with pytest.raises(linattn.UnsupportedError, match="out: expected None where gradients are recorded"):
         linattn.linear_attention(*arrays, out=whole[:, :, 2:6])
@@ -46,17 +46,17 @@ def test_an_output_goes_to_its_place(arrays):
         o = linattn.linear_attention(*arrays, out=whole[:, :, 2:6])
     assert o.data_ptr() == whole[:, :, 2:6].data_ptr()
     assert torch.equal(whole[:, :, 2:6], expected) and (whole[:, :, :2] == 7).all() and (whole[:, :, 6:] == 7).all()
-    for got, gradient in zip(torch.autograd.grad(o.square().sum(), arrays), wanted):
+    for got, gradient in zip(torch.autograd.grad(o.square().sum(), arrays), gradients):
         assert torch.equal(got, gradient)
 
 
 def test_gradients_go_to_their_places(arrays):
-    wanted = torch.autograd.grad(linattn.linear_attention(*arrays).square().sum(), arrays)
+    gradients = torch.autograd.grad(linattn.linear_attention(*arrays).square().sum(), arrays)
     memory = torch.zeros(3, 1, 40, 8, 16)
     places = [part[:, :, 4:] for part in memory]
     with _places.gradients(zip(arrays, places)):
         found = torch.autograd.grad(linattn.linear_attention(*arrays).square().sum(), arrays)
-    for got, place, gradient in zip(found, places, wanted):
+    for got, place, gradient in zip(found, places, gradients):
         assert got.data_ptr() == place.data_ptr() and torch.equal(got, gradient)
     assert not memory[..., :4, :].any()
 
@@ -64,7 +64,7 @@ def test_gradients_go_to_their_places(arrays):
 def test_an_operand_twice(arrays):
     """Its gradients are summed, wherever they are."""
     q, _, v = arrays
-    wanted = torch.autograd.grad(linattn.linear_attention(q, q, v).square().sum(), q)[0]
+    gradient = torch.autograd.grad(linattn.linear_attention(q, q, v).square().sum(), q)[0]
     with _places.gradients([(q, torch.zeros(q.shape))]):
         got = torch.autograd.grad(linattn.linear_attention(q, q, v).square().sum(), q)[0]
-    assert torch.equal(got, wanted)
+    assert torch.equal(got, gradient)

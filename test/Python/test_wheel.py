@@ -123,13 +123,13 @@ q, k, v = (rng.standard_normal((1, 50, 2, 64), np.float32) for _ in range(3))
 k /= np.linalg.norm(k, axis=-1, keepdims=True)
 g, beta = -rng.random((1, 50, 2), np.float32), rng.random((1, 50, 2), np.float32)
 o = linattn_runner.scan(q, k, v, decay=g, beta=beta, update="delta")
-S, wanted = np.zeros((2, 64, 64)), np.zeros((50, 2, 64))
+S, expected = np.zeros((2, 64, 64)), np.zeros((50, 2, 64))
 for t in range(50):
     for h in range(2):
         S[h] *= np.exp(np.float64(g[0, t, h]))
         S[h] += np.outer(beta[0, t, h] * k[0, t, h], v[0, t, h] - k[0, t, h] @ S[h])
-        wanted[t, h] = q[0, t, h] @ S[h] / 8
-assert np.abs(o[0] - wanted).max() < 1e-4
+        expected[t, h] = q[0, t, h] @ S[h] / 8
+assert np.abs(o[0] - expected).max() < 1e-4
 print(len(linattn_runner.kernels()), linattn_runner.__file__)
 try:
     import linattn
@@ -156,8 +156,8 @@ session = onnxruntime.InferenceSession(model.SerializeToString(), options)
 x = np.random.default_rng(0).standard_normal((1, 9, 32), np.float32)
 o, _ = session.run(None, dict.fromkeys("qkv", x))
 h = x.reshape(9, 2, 16).astype(float)
-wanted = np.stack([np.tril(h[:, i] @ h[:, i].T) @ h[:, i] / 4 for i in range(2)], 1).reshape(9, 32)
-assert np.abs(o[0] - wanted).max() < 1e-4
+expected = np.stack([np.tril(h[:, i] @ h[:, i].T) @ h[:, i] / 4 for i in range(2)], 1).reshape(9, 32)
+assert np.abs(o[0] - expected).max() < 1e-4
 print(*{line.split()[-1] for line in open("/proc/self/maps") if "liblinattn" in line})
 """
     start = install(tmp_path, [wheels["linattn_onnxruntime"]])

@@ -120,16 +120,17 @@ static int emit(const Family &family) {
   setSizes(family, request);
   Type gateType = request.tokenType.isF64() ? b.getF64Type() : b.getF32Type();
   for (const FamilyOperand &operand : family.operands) {
-    auto wanted = llvm::find_if(with, [&](StringRef name) {
+    auto expected = llvm::find_if(with, [&](StringRef name) {
       return name.split(':').first == operand.name;
     });
-    bool isWanted = wanted != with.end();
-    if ((operand.isOptional && !isWanted) ||
+    bool isExpected = expected != with.end();
+    if ((operand.isOptional && !isExpected) ||
         operand.kind == FamilyOperandKind::Tokens)
       continue;
     unsigned alternative = 0;
-    if (isWanted && StringRef(*wanted).contains(':'))
-      (void)StringRef(*wanted).split(':').second.getAsInteger(10, alternative);
+    if (isExpected && StringRef(*expected).contains(':'))
+      (void)StringRef(*expected).split(':').second.getAsInteger(10,
+                                                                alternative);
     request.operands.push_back({operand.name, alternative,
                                 operand.kind == FamilyOperandKind::Offsets
                                     ? Type(b.getI64Type())

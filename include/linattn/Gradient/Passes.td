@@ -55,7 +55,7 @@ def LinAttnDifferentiatePass : Pass<"linattn-differentiate", "::mlir::ModuleOp">
     ListOption<"operands", "operands", "int64_t",
                "Indices of the operands whose cotangents are returned">,
     Option<"isolate", "isolate", "bool", /*default=*/"false",
-           "Make the function private: only its product is wanted">,
+           "Make the function private: only its product is called">,
     Option<"chunkSize", "chunk-size", "int64_t", /*default=*/"0",
            "Tokens of a chunk in gradients that are loops over chunks; 0 for "
            "none of these">,

@@ -29,9 +29,9 @@ _families = {}
 
 class _Latest(threading.local):
     """The thread's latest call of a plan, (plan, operands, state, in place, result), while
-    `wanted`: it keeps the arrays."""
+    `recorded`: it keeps the arrays."""
 
-    wanted = False
+    recorded = False
     call = None
 
 
@@ -103,7 +103,7 @@ class Family:
             result = plan(present, state, out, ALWAYS if inplace else False, num_threads)
         else:
             result = plan.build.sum(present, state, num_threads)
-        if latest.wanted:
+        if latest.recorded:
             latest.call = (plan, present, state, bool(inplace), result)
         if inplace:
             o = finish_inplace(state, result)

@@ -17,15 +17,15 @@ class Batch:
       dims: where it is; None for an array that all calls share.
       namespace: `torch` or `jax.numpy`.
       given: which results have cotangents.
-      wanted: of which operands and parts of the state a gradient is returned.
+      needed: of which operands and parts of the state a gradient is returned.
     """
 
-    def __init__(self, call, size, arrays, dims, namespace, given=(), wanted=()):
+    def __init__(self, call, size, arrays, dims, namespace, given=(), needed=()):
         self.call, self.size, self.namespace = call, size, namespace
         # The batch in front.
         self.arrays = [x if dim is None else namespace.moveaxis(x, dim, 0) for x, dim in zip(arrays, dims)]
         self.shared = [dim is None for dim in dims]
-        self.given, self.wanted = given, wanted
+        self.given, self.needed = given, needed
 
     def map(self, function, loop):
         """The results of all calls, the batch in front. `loop` makes a call for each element
@@ -51,7 +51,7 @@ class Batch:
         shapes = [x.shape if is_shared else x.shape[1:] for x, is_shared in zip(self.arrays, self.shared)]
         binding = self.call.bind(shapes[:inputs])
         foldable = [_layouts.has_sequences(layout) for layout in binding.layouts]
-        gradients = [is_foldable for is_foldable, is_wanted in zip(foldable, self.wanted) if is_wanted]
+        gradients = [is_foldable for is_foldable, is_needed in zip(foldable, self.needed) if is_needed]
         # Of one sequence without its dimension the results have none either.
         results = [_layouts.has_sequences(layout) for layout in _layouts.result_layouts(self.call.recipe, binding)]
         if not all(gradients) or not all(results):

@@ -20,10 +20,10 @@ _TYPES = {
 _SHAPES = 64
 
 
-def check(call, arrays, wanted):
+def check(call, arrays, needed):
     """Raises a ValueError for an operand that cannot have a gradient, such as a mask."""
-    for name, array, is_wanted in zip(call.names, arrays, wanted):
-        if is_wanted and "float" not in dtype_name(array):
+    for name, array, is_needed in zip(call.names, arrays, needed):
+        if is_needed and "float" not in dtype_name(array):
             raise ValueError(f"{name}: expected a floating-point dtype to have a gradient, but got {array.dtype}")
 
 
@@ -32,7 +32,7 @@ def refuse_second(what):
     raise UnsupportedError(f"{what}: expected one derivative, but got a second one, which has no kernel")
 
 
-def compile(call, arrays, wanted, namespace, on_device=False):
+def compile(call, arrays, needed, namespace, on_device=False):
     """The kernel for the gradients of some operands, the `Binding` of what it takes, and the
     `Heads` that the operands must have for it, or None where they have them.
 
@@ -43,34 +43,34 @@ def compile(call, arrays, wanted, namespace, on_device=False):
     Raises:
       UnsupportedError: the function, or an operand, has none yet.
     """
-    key = (tuple([(*array.shape, array.dtype) for array in arrays]), tuple(wanted), namespace, on_device)
+    key = (tuple([(*array.shape, array.dtype) for array in arrays]), tuple(needed), namespace, on_device)
     try:
         found = call.derived.get(key)
     except TypeError:  # Sizes that are symbols.
-        return _derive(call, arrays, wanted, namespace, on_device)
+        return _derive(call, arrays, needed, namespace, on_device)
     if found is None:
         if len(call.derived) >= _SHAPES:
             call.derived.clear()
-        found = call.derived[key] = _derive(call, arrays, wanted, namespace, on_device)
+        found = call.derived[key] = _derive(call, arrays, needed, namespace, on_device)
     return found
 
 
-def _derive(call, arrays, wanted, namespace, on_device):
+def _derive(call, arrays, needed, namespace, on_device):
     """`compile`, from the beginning."""
     binding = call.bind([array.shape for array in arrays])
-    kernel = _find(call, binding, arrays, wanted, on_device)
+    kernel = _find(call, binding, arrays, needed, on_device)
     if not isinstance(kernel, str):
         return kernel, binding, None
     heads = Heads(binding, namespace)
     if heads.differ:  # Arithmetic around a recurrence may share heads in its own way.
         binding = call.bind([heads.shape(layout, array.shape) for layout, array in zip(binding.layouts, arrays)])
-        kernel = _find(call, binding, arrays, wanted, on_device)
+        kernel = _find(call, binding, arrays, needed, on_device)
     if isinstance(kernel, str):
         raise UnsupportedError(kernel)
     return kernel, binding, heads
 
 
-def _find(call, binding, arrays, wanted, on_device):
+def _find(call, binding, arrays, needed, on_device):
     """The kernel for arrays of these types and shapes, or the reason why there is none."""
     recipe, dtype = call.recipe, _TYPES[dtype_name(arrays[0])]
     extents = {
@@ -82,7 +82,7 @@ def _find(call, binding, arrays, wanted, on_device):
         for (_, role, _), alternative, layout, array in zip(recipe.operands, binding.alternatives, binding.layouts, arrays)
         if role != "tokens"
     ]
-    indices = tuple(index for index, is_wanted in enumerate(wanted) if is_wanted)
+    indices = tuple(index for index, is_needed in enumerate(needed) if is_needed)
     key = (dtype, tuple(extents.items()), tuple(types), indices)
     if key not in call.gradients:
         call.gradients[key] = _compile(call, on_device, dtype, extents, types, indices)

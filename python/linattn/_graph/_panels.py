@@ -69,7 +69,7 @@ class Call:
     Attributes:
       operands: the arrays that are there, by name, but for the states and cu_seqlens.
       initial: the parts of the initial state, or None.
-      returns: whether the caller wants the final state.
+      returns: whether the final state is returned.
     """
 
     def __init__(self, function, name, described, arguments):
@@ -166,22 +166,22 @@ class Call:
             and all(size % count == 0 or count % size == 0 for size in sizes)
         ]
 
-    def choose_panels(self, wanted, state_shapes, waits, tokens, threads, token_bytes):
-        """Into how many panels a call falls: the wanted number, or one that is chosen.
+    def choose_panels(self, requested, state_shapes, waits, tokens, threads, token_bytes):
+        """Into how many panels a call falls: the requested number, or one that is chosen.
 
         Args:
           waits: for how many parts the last one waits.
           tokens: of a part; token_bytes: of the output of a token.
 
         Raises:
-          ValueError: the arrays do not fall into the wanted number.
+          ValueError: the arrays do not fall into the requested number.
         """
         counts = self.panel_counts(state_shapes)
-        if wanted is not None:
-            if wanted not in counts:
+        if requested is not None:
+            if requested not in counts:
                 counts = ", ".join(map(str, counts))
-                raise ValueError(f"panels: expected one of {counts} for {self.name}, but got {wanted}")
-            return wanted
+                raise ValueError(f"panels: expected one of {counts} for {self.name}, but got {requested}")
+            return requested
         work = 4.0 * tokens * sum(math.prod(shape) for shape in state_shapes)
         heads = max((shape[0] * shape[1] for shape in state_shapes if len(shape) > 2), default=1)
         most = min(_PER_WAIT * waits, work / _LEAST_WORK)

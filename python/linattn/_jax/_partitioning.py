@@ -11,7 +11,7 @@ from .._graph import _layouts
 __all__ = ["partitioned"]
 
 
-def _find_batched(call, shapes, given, wanted):
+def _find_batched(call, shapes, given, needed):
     """Which arrays, and which results, have sequences first; None where they are not distinguished
     apart by a dimension. A gradient without it is a sum over all sequences."""
     if "offsets" in call.roles:
@@ -21,9 +21,9 @@ def _find_batched(call, shapes, given, wanted):
     results = [_layouts.has_sequences(layout) for layout in _layouts.result_layouts(call.recipe, binding)]
     if not batched[0] or not all(results):
         return None
-    if wanted is not None:
+    if needed is not None:
         batched += [True for is_given in given if is_given]
-        results = [is_batched for is_batched, is_wanted in zip(batched, wanted) if is_wanted]
+        results = [is_batched for is_batched, is_needed in zip(batched, needed) if is_needed]
     return batched, results
 
 
@@ -37,7 +37,7 @@ def _rule(ranks, batched):
     return words, others
 
 
-def partitioned(function, call, arrays, results, given=(), wanted=None):
+def partitioned(function, call, arrays, results, given=(), needed=None):
     """The function as one whose sequences may be on several devices, or as it is where a call
     needs them all.
 
@@ -47,7 +47,7 @@ def partitioned(function, call, arrays, results, given=(), wanted=None):
       arrays, results: what has the shapes of its arguments and results.
     """
     inputs = len(arrays) - sum(given)
-    batched = _find_batched(call, [array.shape for array in arrays[:inputs]], given, wanted)
+    batched = _find_batched(call, [array.shape for array in arrays[:inputs]], given, needed)
     if batched is None:
         return function
     first, second = batched

@@ -28,7 +28,7 @@ jax.ffi.register_ffi_target(TARGET, _linattn.xla_handler(), platform="cpu")
 
 # Operands and state -> results.
 _run_p = Primitive("linattn_run")
-# Operands, state and the cotangents that are given -> the gradients that are wanted.
+# Operands, state and the cotangents that are given -> the gradients that are needed.
 _backward_p = Primitive("linattn_run_backward")
 
 
@@ -45,21 +45,21 @@ def _run(*arrays, call, num_threads):
     return jax.ffi.ffi_call(TARGET, results, input_output_aliases=aliases)(*arrays, program=name)
 
 
-def _backward(*arrays, call, given, wanted, num_threads):
+def _backward(*arrays, call, given, needed, num_threads):
     found = find(call)
     inputs = len(arrays) - sum(given)
     arrays, cotangents = arrays[:inputs], arrays[inputs:]
-    _, binding, heads = _gradient.compile(found, arrays, wanted, jnp)
+    _, binding, heads = _gradient.compile(found, arrays, needed, jnp)
     if heads is not None:
         arrays = [heads.repeat(layout, array) for layout, array in zip(binding.layouts, arrays)]
         layouts = [x for x, is_given in zip(result_layouts(found.recipe, binding), given) if is_given]
         cotangents = [heads.place(layout, cotangent) for layout, cotangent in zip(layouts, cotangents)]
-    results = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x, is_wanted in zip(arrays, wanted) if is_wanted]
-    name, _ = gradient_program(call, arrays, given, wanted, num_threads)
+    results = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x, is_needed in zip(arrays, needed) if is_needed]
+    name, _ = gradient_program(call, arrays, given, needed, num_threads)
     gradients = jax.ffi.ffi_call(TARGET, results)(*arrays, *cotangents, program=name)
     if heads is None:
         return gradients
-    chosen = [layout for layout, is_wanted in zip(binding.layouts, wanted) if is_wanted]
+    chosen = [layout for layout, is_needed in zip(binding.layouts, needed) if is_needed]
     return [heads.gather(layout, gradient) for layout, gradient in zip(chosen, gradients)]
 
 
@@ -75,8 +75,8 @@ def _(*arrays, call, num_threads):
 
 
 @_backward_p.def_abstract_eval
-def _(*arrays, call, given, wanted, num_threads):
-    return [jax.core.ShapedArray(x.shape, x.dtype) for x, is_wanted in zip(arrays, wanted) if is_wanted]
+def _(*arrays, call, given, needed, num_threads):
+    return [jax.core.ShapedArray(x.shape, x.dtype) for x, is_needed in zip(arrays, needed) if is_needed]
 
 
 # ----------------------------------------------------------------------------
@@ -96,8 +96,8 @@ def _loop(batch, function):
 
 def _batch(primitive, arrays, dims, **options):
     size = next(x.shape[dim] for x, dim in zip(arrays, dims) if dim is not None)
-    given, wanted = options.get("given", ()), options.get("wanted", ())
-    batch = Batch(find(options["call"]), size, arrays, dims, jnp, given, wanted)
+    given, needed = options.get("given", ()), options.get("needed", ())
+    batch = Batch(find(options["call"]), size, arrays, dims, jnp, given, needed)
     found = batch.map(lambda arrays: primitive.bind(*arrays, **options), _loop)
     return found, [0] * len(found)
 
@@ -110,8 +110,8 @@ def _lower(function, ctx, *values, **options):
 
     context = ctx.module_context.axis_context
     if getattr(context, "num_devices", 1) > 1 and getattr(context, "device_assignment", None) is not None:
-        given, wanted = options.get("given", ()), options.get("wanted")
-        call_it = partitioned(call_it, find(options["call"]), ctx.avals_in, ctx.avals_out, given, wanted)
+        given, needed = options.get("given", ()), options.get("needed")
+        call_it = partitioned(call_it, find(options["call"]), ctx.avals_in, ctx.avals_out, given, needed)
     return mlir.lower_fun(call_it, multiple_results=True)(ctx, *values)
 
 
@@ -163,23 +163,23 @@ def _run_alike(call, num_threads, arrays):
 
 
 def _forward(call, num_threads, arrays):
-    wanted = _Differentiated(array.perturbed for array in arrays)
+    needed = _Differentiated(array.perturbed for array in arrays)
     arrays = [array.value for array in arrays]
-    return _run_alike(call, num_threads, arrays), (wanted, arrays)
+    return _run_alike(call, num_threads, arrays), (needed, arrays)
 
 
 def _pull_back(call, num_threads, kept, cotangents):
-    wanted, arrays = kept
+    needed, arrays = kept
     given = tuple(not isinstance(x, jax.custom_derivatives.SymbolicZero) for x in cotangents)
     cotangents = [x for x, is_given in zip(cotangents, given) if is_given]
-    if not any(wanted) or not any(given):
-        return ([None] * len(wanted),)
-    _gradient.check(find(call), arrays, wanted)
+    if not any(needed) or not any(given):
+        return ([None] * len(needed),)
+    _gradient.check(find(call), arrays, needed)
     gradients = _backward_p.bind(
-        *arrays, *cotangents, call=call, given=given, wanted=tuple(wanted), num_threads=num_threads
+        *arrays, *cotangents, call=call, given=given, needed=tuple(needed), num_threads=num_threads
     )
     gradients = iter(vary(gradients, find_varying(arrays)))
-    return ([next(gradients) if is_wanted else None for is_wanted in wanted],)
+    return ([next(gradients) if is_needed else None for is_needed in needed],)
 
 
 _run_alike.defvjp(_forward, _pull_back, symbolic_zeros=True)

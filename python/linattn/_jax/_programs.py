@@ -93,9 +93,9 @@ def run_program(call, arrays, num_threads):
     return _find(arrays, "run", call, num_threads)
 
 
-def gradient_program(call, arrays, given, wanted, num_threads):
+def gradient_program(call, arrays, given, needed, num_threads):
     """The program of the call's gradient, which must have a kernel for these arrays."""
-    return _find(arrays, "gradient", call, num_threads, list(given), list(wanted))
+    return _find(arrays, "gradient", call, num_threads, list(given), list(needed))
 
 
 def _find(arrays, *description):
@@ -122,9 +122,9 @@ def _make_run(call, arrays, num_threads):
     return call.plan.program(arrays[:split], arrays[split:], num_threads)
 
 
-def _make_gradient(call, arrays, num_threads, given, wanted):
+def _make_gradient(call, arrays, num_threads, given, needed):
     arrays = [_Array(jnp.dtype(dtype), tuple(shape)) for dtype, shape in arrays]
-    kernel, binding, _ = _gradient.compile(call, arrays, wanted, jnp)
+    kernel, binding, _ = _gradient.compile(call, arrays, needed, jnp)
     extents = binding.extents
 
     def slot(buffer, dtype, layout, view):
@@ -142,7 +142,7 @@ def _make_gradient(call, arrays, num_threads, given, wanted):
             inputs.append(slot(next(buffers), dtype, layout, _View.contiguous(shape)))
         else:  # -1: zeros
             inputs.append(slot(-1, dtype, layout, _View(tuple(shape), (0,) * len(shape))))
-    chosen = [(layout, array) for layout, array, is_wanted in zip(binding.layouts, arrays, wanted) if is_wanted]
+    chosen = [(layout, array) for layout, array, is_needed in zip(binding.layouts, arrays, needed) if is_needed]
     outputs = [
         slot(index, dtype_name(array), layout, _View.contiguous(array.shape))
         for index, (layout, array) in enumerate(chosen)

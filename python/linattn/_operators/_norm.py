@@ -99,14 +99,14 @@ def _split_groups(groups, shape, x, gate, skip, out, weight, bias, skip_weight):
     if groups < 1 or size % groups:
         raise ValueError(f"groups: expected a number that divides the features of x, {size}, but got {groups}")
 
-    def split(name, array, wanted):
+    def split(name, array, expected):
         if array is None:
             return None
         given = _shape_of(name, array)
-        if given != wanted:
-            raise ValueError(f"{name}: expected shape {wanted}, but got {given}")
-        parts = (*wanted[:-1], groups, size // groups)
-        return array.reshape((1, *parts) if len(wanted) == 2 else parts)
+        if given != expected:
+            raise ValueError(f"{name}: expected shape {expected}, but got {given}")
+        parts = (*expected[:-1], groups, size // groups)
+        return array.reshape((1, *parts) if len(expected) == 2 else parts)
 
     tokens = (("x", x), ("gate", gate), ("skip", skip), ("out", out))
     weights = (("weight", weight), ("bias", bias), ("skip_weight", skip_weight))

@@ -12,9 +12,9 @@ from . import _places
 __all__ = ["compile", "run"]
 
 
-def compile(call, arrays, wanted):
+def compile(call, arrays, needed):
     """The kernel for the gradients of some tensors (`_graph._gradient.compile`)."""
-    return _gradient.compile(call, arrays, wanted, torch, arrays[0].device.type == "cuda")
+    return _gradient.compile(call, arrays, needed, torch, arrays[0].device.type == "cuda")
 
 
 def _dense(cotangent):
@@ -23,16 +23,16 @@ def _dense(cotangent):
     return cotangent if cotangent.shape[-1] < 2 or cotangent.stride(-1) == 1 else cotangent.contiguous()
 
 
-def run(call, arrays, cotangents, given, wanted, num_threads):
-    """The gradients of the operands, and of the parts of the state, that are wanted.
+def run(call, arrays, cotangents, given, needed, num_threads):
+    """The gradients of the operands, and of the parts of the state, that are needed.
 
     Args:
       arrays: the operands, then the state.
       cotangents: of the results for which `given` says so; the others are 0. Before them the results
         that are kept.
     """
-    _gradient.check(call, arrays, wanted)
-    kernel, binding, heads = compile(call, arrays, wanted)
+    _gradient.check(call, arrays, needed)
+    kernel, binding, heads = compile(call, arrays, needed)
     extents = binding.extents
     if heads is not None:
         arrays = [heads.repeat(layout, array) for layout, array in zip(binding.layouts, arrays)]
@@ -49,12 +49,12 @@ def run(call, arrays, cotangents, given, wanted, num_threads):
             shape = layout.shape(extents)
             cotangent = arrays[0].new_zeros(shape[-1:], dtype=getattr(torch, dtype)).expand(shape)
         views.append(layout.to_logical(cotangent, extents))
-    chosen = [array for array, is_wanted in zip(arrays, wanted) if is_wanted]
+    chosen = [array for array, is_needed in zip(arrays, needed) if is_needed]
     if heads is None:
         gradients = [_places.take_gradient(array) for array in chosen]
     else:
         gradients = [_places.empty(array.shape, array.dtype, array.device) for array in chosen]
-    chosen = [layout for layout, is_wanted in zip(binding.layouts, wanted) if is_wanted]
+    chosen = [layout for layout, is_needed in zip(binding.layouts, needed) if is_needed]
     out = tuple(layout.to_logical(gradient, extents) for layout, gradient in zip(chosen, gradients))
     kernel(*views, out=out, num_threads=num_threads)
     if heads is None:

@@ -19,7 +19,7 @@ _TAGS = (torch.Tag.pt2_compliant_tag,)
 _library.define("run(str call, Tensor[] operands, Tensor[] state, int? num_threads=None) -> Tensor[]", tags=_TAGS)
 _library.define("run_(str call, Tensor[] operands, Tensor(a!)[] state, int? num_threads=None) -> Tensor", tags=_TAGS)
 _library.define(
-    "run_backward(str call, Tensor[] operands, Tensor[] state, Tensor[] cotangents, bool[] given, bool[] wanted, "
+    "run_backward(str call, Tensor[] operands, Tensor[] state, Tensor[] cotangents, bool[] given, bool[] needed, "
     "int? num_threads=None) -> Tensor[]",
     tags=_TAGS,
 )
@@ -62,9 +62,9 @@ def _run_in_place(call, operands, state, num_threads=None):
     return result[0]
 
 
-def _run_backward(call, operands, state, cotangents, given, wanted, num_threads=None):
+def _run_backward(call, operands, state, cotangents, given, needed, num_threads=None):
     arrays = [_plain(x) for x in (*operands, *state)]
-    return _gradient.run(find(call), arrays, [_plain(x) for x in cotangents], given, wanted, num_threads)
+    return _gradient.run(find(call), arrays, [_plain(x) for x in cotangents], given, needed, num_threads)
 
 
 for _key in ("CPU", "CUDA"):
@@ -95,8 +95,8 @@ def _(call, operands, state, num_threads=None):
 
 
 @torch.library.register_fake("linattn::run_backward", lib=_library)
-def _(call, operands, state, cotangents, given, wanted, num_threads=None):
-    return [x.new_empty(x.shape) for x, is_wanted in zip((*operands, *state), wanted) if is_wanted]
+def _(call, operands, state, cotangents, given, needed, num_threads=None):
+    return [x.new_empty(x.shape) for x, is_needed in zip((*operands, *state), needed) if is_needed]
 
 
 # ----------------------------------------------------------------------------
@@ -109,17 +109,17 @@ def _kept(call, results):
     return results if find(call).recipe.keeps_results else ()
 
 
-def _pull_back(ctx, backward, wanted, cotangents):
+def _pull_back(ctx, backward, needed, cotangents):
     """The gradients of the saved arrays; None for those that are not needed."""
     saved = ctx.saved_tensors
-    arrays, kept = saved[: len(wanted)], saved[len(wanted) :]
-    check(find(ctx.call), arrays, wanted)
+    arrays, kept = saved[: len(needed)], saved[len(needed) :]
+    check(find(ctx.call), arrays, needed)
     given = [x is not None for x in cotangents]
     cotangents = [*kept, *(x for x in cotangents if x is not None)]
     found = iter(
-        backward(ctx.call, arrays[: ctx.split], arrays[ctx.split :], cotangents, given, wanted, ctx.num_threads)
+        backward(ctx.call, arrays[: ctx.split], arrays[ctx.split :], cotangents, given, needed, ctx.num_threads)
     )
-    return [next(found) if is_wanted else None for is_wanted in wanted]
+    return [next(found) if is_needed else None for is_needed in needed]
 
 
 class _Recorded(torch.autograd.Function):
@@ -143,12 +143,12 @@ class _RecordedTwice(torch.autograd.Function):
     """`run_backward`, whose derivative is an error."""
 
     @staticmethod
-    def forward(ctx, keys, call, splits, given, wanted, num_threads, *arrays):
+    def forward(ctx, keys, call, splits, given, needed, num_threads, *arrays):
         ctx.what = find(call).what
         first, second = splits
         groups = list(arrays[:first]), list(arrays[first:second]), list(arrays[second:])
         with torch._C._AutoDispatchBelowAutograd():
-            return tuple(run_backward.redispatch(keys, call, *groups, given, wanted, num_threads))
+            return tuple(run_backward.redispatch(keys, call, *groups, given, needed, num_threads))
 
     @staticmethod
     def backward(ctx, *cotangents):
@@ -179,14 +179,14 @@ def _run_recording(keys, call, operands, state, num_threads=None):
         return run.redispatch(keys, call, operands, state, num_threads)
 
 
-def _run_backward_recording(keys, call, operands, state, cotangents, given, wanted, num_threads=None):
+def _run_backward_recording(keys, call, operands, state, cotangents, given, needed, num_threads=None):
     keys = keys & torch._C._after_autograd_keyset
     if _is_recorded(operands, state, cotangents):
         splits = len(operands), len(operands) + len(state)
         arrays = (*operands, *state, *cotangents)
-        return list(_RecordedTwice.apply(keys, call, splits, given, wanted, num_threads, *arrays))
+        return list(_RecordedTwice.apply(keys, call, splits, given, needed, num_threads, *arrays))
     with torch._C._AutoDispatchBelowAutograd():
-        return run_backward.redispatch(keys, call, operands, state, cotangents, given, wanted, num_threads)
+        return run_backward.redispatch(keys, call, operands, state, cotangents, given, needed, num_threads)
 
 
 _library.impl("linattn::run", _run_recording, "Autograd", with_keyset=True)
@@ -221,9 +221,9 @@ class _TransformedTwice(torch.autograd.Function):
     """`run_backward`, likewise."""
 
     @staticmethod
-    def forward(call, splits, given, wanted, num_threads, *arrays):
+    def forward(call, splits, given, needed, num_threads, *arrays):
         first, second = splits
-        return tuple(run_backward(call, arrays[:first], arrays[first:second], arrays[second:], given, wanted, num_threads))
+        return tuple(run_backward(call, arrays[:first], arrays[first:second], arrays[second:], given, needed, num_threads))
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -234,12 +234,12 @@ class _TransformedTwice(torch.autograd.Function):
         refuse_second(ctx.what)
 
     @staticmethod
-    def vmap(info, in_dims, call, splits, given, wanted, num_threads, *arrays):
+    def vmap(info, in_dims, call, splits, given, needed, num_threads, *arrays):
         first, second = splits
-        batch = Batch(find(call), info.batch_size, arrays, in_dims[5:], torch, given, wanted)
+        batch = Batch(find(call), info.batch_size, arrays, in_dims[5:], torch, given, needed)
         found = batch.map(
             lambda arrays: _transform_backward(
-                call, arrays[:first], arrays[first:second], arrays[second:], given, wanted, num_threads
+                call, arrays[:first], arrays[first:second], arrays[second:], given, needed, num_threads
             ),
             _loop,
         )
@@ -253,12 +253,12 @@ def transform(call, operands, state, num_threads):
     return list(_Transformed.apply(call, len(operands), num_threads, *operands, *state))
 
 
-def _transform_backward(call, operands, state, cotangents, given, wanted, num_threads):
+def _transform_backward(call, operands, state, cotangents, given, needed, num_threads):
     if not torch._C._are_functorch_transforms_active():
-        return run_backward(call, operands, state, cotangents, given, wanted, num_threads)
+        return run_backward(call, operands, state, cotangents, given, needed, num_threads)
     splits = len(operands), len(operands) + len(state)
     return list(
-        _TransformedTwice.apply(call, splits, tuple(given), tuple(wanted), num_threads, *operands, *state, *cotangents)
+        _TransformedTwice.apply(call, splits, tuple(given), tuple(needed), num_threads, *operands, *state, *cotangents)
     )
 
 
@@ -294,16 +294,16 @@ def _(info, in_dims, call, operands, state, num_threads=None):
 
 
 @torch.library.register_vmap("linattn::run_backward", lib=_library)
-def _(info, in_dims, call, operands, state, cotangents, given, wanted, num_threads=None):
+def _(info, in_dims, call, operands, state, cotangents, given, needed, num_threads=None):
     split = len(operands)
     inputs = len(operands) + len(state)
     batch = Batch(
         find(call), info.batch_size, [*operands, *state, *cotangents], [*in_dims[1], *in_dims[2], *in_dims[3]], torch,
-        given, wanted,
+        given, needed,
     )  # fmt: skip
     found = batch.map(
         lambda arrays: run_backward(
-            call, arrays[:split], arrays[split:inputs], arrays[inputs:], given, wanted, num_threads
+            call, arrays[:split], arrays[split:inputs], arrays[inputs:], given, needed, num_threads
         ),
         _loop,
     )

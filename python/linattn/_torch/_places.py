@@ -81,9 +81,9 @@ def gradients(pairs):
 def take_gradient(array):
     """The memory for the gradient of an operand, or new memory."""
     if _local.gradients:
-        wanted = _describe(array)
+        needed = _describe(array)
         for index, (description, memory) in enumerate(_local.gradients):
-            if description == wanted:  # an operand twice has two gradients, which are summed
+            if description == needed:  # an operand twice has two gradients, which are summed
                 del _local.gradients[index]
                 return memory
     return empty(array.shape, array.dtype, array.device)

@@ -134,10 +134,10 @@ class _Job:
             f"gradients {'recorded' if self.records else 'not recorded'}",
         ]
 
-    def _choose_panels(self, wanted, tokens, threads):
+    def _choose_panels(self, needed, tokens, threads):
         shapes = [part.shape for part in self.states]
         token = self.output.numel() * self.output.element_size() / self.output.shape[0]
-        return self.call.choose_panels(wanted, shapes, self.channel.ranks - 1, tokens / len(self.slots), threads, token)
+        return self.call.choose_panels(needed, shapes, self.channel.ranks - 1, tokens / len(self.slots), threads, token)
 
     # ------------------------------------------------------------------------
 
@@ -231,12 +231,12 @@ class _Job:
 
     # ------------------------------------------------------------------------
 
-    def backward(self, cotangents, wanted):
+    def backward(self, cotangents, needed):
         call = self.call
         arrays = [*call.operands.values(), *(call.initial or ())]
         if not self.kept:
             raise RuntimeError(f"{call.name}: expected one backward pass for a call, but got a second one")
-        grads = [_places.empty(array.shape, array.dtype, array.device) if want else None for array, want in zip(arrays, wanted)]
+        grads = [_places.empty(array.shape, array.dtype, array.device) if is_needed else None for array, is_needed in zip(arrays, needed)]
         names = [*call.operands, *(None for _ in call.initial or ())]
         self.owned = {name for name in call.operands if call.owns(name, self.panels)}
         for name, grad in zip(names, grads):

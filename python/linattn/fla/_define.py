@@ -115,11 +115,11 @@ def _learn(repeat, arguments, adapter, **options):
     """Calls the adapter, and has `repeat` learn from it, so that a call like this one
     goes straight to its plan. An adapter decides by which arguments are None and by those
     that are not arrays; an array that it changes before it hands it on is not learnt."""
-    latest.wanted = True
+    latest.recorded = True
     try:
         result = adapter(**options)
     finally:
-        call, latest.call, latest.wanted = latest.call, None, False
+        call, latest.call, latest.recorded = latest.call, None, False
     if call is not None and isinstance(result, tuple):
         *call, made = call
         repeat.learn(arguments, *call, result, made)

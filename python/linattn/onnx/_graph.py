@@ -27,7 +27,6 @@ class Node:
         self.writer, self.opset = graph.writer, graph.opset
         self.op, self.domain, self.inputs, self.outputs = proto.op_type, proto.domain, inputs, len(proto.output)
         self.label = f"{proto.op_type} '{proto.name or proto.output[0]}'"
-        self.wanted = [bool(name) and name in graph.used for name in proto.output]
         self._attributes = {}
         for attribute in proto.attribute:
             self._attributes[attribute.name] = onnx.helper.get_attribute_value(attribute)
@@ -70,7 +69,6 @@ class _Graph:
         opsets = [entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")]
         self.opset = max(opsets, default=1)
         self.values, self.arguments = {"": None}, []
-        self.used = {name for node in self.graph.node for name in node.input} | {out.name for out in self.graph.output}
 
     def constant(self, proto):
         """The value of a TensorProto."""

@@ -88,7 +88,7 @@ class Writer:
         return name
 
     def once(self, text):
-        """The result of an operation that is written the first time it is wanted."""
+        """The result of an operation that is written the first time it is used."""
         if text not in self._made:
             self._made[text] = self.emit(text)
         return self._made[text]

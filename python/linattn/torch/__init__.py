@@ -13,7 +13,7 @@ tensors does not. Three operators serve all functions:
     A call of a function on tensors. `call` holds the function and all arguments but tensors.
 ``torch.ops.linattn.run_(call, operands, state)``
     The same, where the initial state becomes the final one in place.
-``torch.ops.linattn.run_backward(call, operands, state, cotangents, given, wanted)``
+``torch.ops.linattn.run_backward(call, operands, state, cotangents, given, needed)``
     The gradients of `run`, by a kernel that is derived from its own.
 
 `linattn.torch.nn` has layers: modules with projections, norms, convolutions and caches. `convert`

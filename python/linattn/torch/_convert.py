@@ -333,8 +333,8 @@ def _compare(terms):
     def hook(layer, arguments, options, output):
         with torch.no_grad(), _softmax():
             expected = layer._linattn_teacher(*arguments, **options)
-        found, wanted = (y[0] if isinstance(y, tuple) else y for y in (output, expected))
-        terms.append((found - wanted).square().mean() / wanted.square().mean().clamp(min=1e-12))
+        found, target = (y[0] if isinstance(y, tuple) else y for y in (output, expected))
+        terms.append((found - target).square().mean() / target.square().mean().clamp(min=1e-12))
         return expected
 
     return hook

@@ -123,13 +123,13 @@ func.func @normalizer(%q: memref<1x1x?x128xf32>, %s: memref<1x1x128x128xf32>, %z
 // Under a decay per channel four keys are decayed and read at a time, and their
 // scores summed together.
 
-// CHECK-LABEL: func.func @keys_together(
+// CHECK-LABEL: func.func @four_keys(
 // CHECK:         scf.for {{.*}} step %c4
 // CHECK-COUNT-8:   vector.fma
 // CHECK:           vector.shuffle
 // CHECK:           vector.store {{.*}} vector<4xf32>
 // CHECK:           vector.store {{.*}} vector<4xf32>
-func.func @keys_together(%q: memref<1x2x?x16xf32>, %g: memref<1x2x?x16xf32>, %s: memref<1x2x16x16xf32>) {
+func.func @four_keys(%q: memref<1x2x?x16xf32>, %g: memref<1x2x?x16xf32>, %s: memref<1x2x16x16xf32>) {
   linattn.scan %q, %q, %q decay(%g) erase(%q) update(delta) into(%q) init(%s) {config = #linattn.config<form = chunk, chunk = 16>}
     : (memref<1x2x?x16xf32>, memref<1x2x?x16xf32>, memref<1x2x?x16xf32>, memref<1x2x?x16xf32>, memref<1x2x?x16xf32>, memref<1x2x?x16xf32>, memref<1x2x16x16xf32>) -> ()
   return

@@ -50,8 +50,8 @@ protected:
     return files;
   }
 
-  /// Compiles and tells which of the counters went up.
-  std::string compileAndTell(bool memory = false) {
+  /// Compiles; returns the name of the counter that went up.
+  std::string compileAndCount(bool memory = false) {
     CacheStats before = Compiler::getCacheStats();
     expectRuns(compile(memory));
     CacheStats after = Compiler::getCacheStats();
@@ -76,12 +76,12 @@ protected:
 };
 
 TEST_F(CacheTest, MissThenDiskThenMemory) {
-  EXPECT_EQ(compileAndTell(), "miss");
-  EXPECT_EQ(compileAndTell(), "disk");
-  EXPECT_EQ(compileAndTell(/*memory=*/true), "disk");
-  EXPECT_EQ(compileAndTell(/*memory=*/true), "memory");
+  EXPECT_EQ(compileAndCount(), "miss");
+  EXPECT_EQ(compileAndCount(), "disk");
+  EXPECT_EQ(compileAndCount(/*memory=*/true), "disk");
+  EXPECT_EQ(compileAndCount(/*memory=*/true), "memory");
   Compiler::clearMemoryCache();
-  EXPECT_EQ(compileAndTell(/*memory=*/true), "disk");
+  EXPECT_EQ(compileAndCount(/*memory=*/true), "disk");
 }
 
 TEST_F(CacheTest, CachedKernelsKeepSignatureAndRemarks) {
@@ -96,13 +96,13 @@ TEST_F(CacheTest, CachedKernelsKeepSignatureAndRemarks) {
 }
 
 TEST_F(CacheTest, OptionsAreSeparate) {
-  EXPECT_EQ(compileAndTell(), "miss");
+  EXPECT_EQ(compileAndCount(), "miss");
   options.target = Target::Reference;
-  EXPECT_EQ(compileAndTell(), "miss");
+  EXPECT_EQ(compileAndCount(), "miss");
   options.target = Target::CPU;
-  EXPECT_EQ(compileAndTell(), "disk");
+  EXPECT_EQ(compileAndCount(), "disk");
   options.copy = "tma";
-  EXPECT_EQ(compileAndTell(), "miss");
+  EXPECT_EQ(compileAndCount(), "miss");
 }
 
 TEST_F(CacheTest, FilesArePrivate) {
@@ -125,8 +125,8 @@ TEST_F(CacheTest, DamagedFilesAreReplaced) {
        {std::string(), intact.substr(0, 20), intact.substr(0, 60),
         intact.substr(0, intact.size() - 1), intact + "x", flipped}) {
     overwrite(path, damaged);
-    EXPECT_EQ(compileAndTell(), "miss") << damaged.size();
-    EXPECT_EQ(compileAndTell(), "disk") << damaged.size();
+    EXPECT_EQ(compileAndCount(), "miss") << damaged.size();
+    EXPECT_EQ(compileAndCount(), "disk") << damaged.size();
   }
 }
 
@@ -146,12 +146,12 @@ TEST_F(CacheTest, WritableFilesAreNotTrusted) {
   compile();
   for (mode_t mode : {0666, 0602, 0620, 0622}) {
     ASSERT_EQ(chmod(getFiles().at(0).c_str(), mode), 0);
-    EXPECT_EQ(compileAndTell(), "miss") << mode;
-    EXPECT_EQ(compileAndTell(), "disk") << mode;
+    EXPECT_EQ(compileAndCount(), "miss") << mode;
+    EXPECT_EQ(compileAndCount(), "disk") << mode;
   }
   for (mode_t mode : {0770, 0702, 0720}) {
     ASSERT_EQ(chmod(options.cacheDir.c_str(), mode), 0);
-    EXPECT_EQ(compileAndTell(), "miss") << mode;
+    EXPECT_EQ(compileAndCount(), "miss") << mode;
   }
 }
 
@@ -165,9 +165,9 @@ TEST_F(CacheTest, FilesAreBelievedUnderTheirOwnNamesOnly) {
   std::string other = getFiles()[getFiles()[0] == matmul];
   std::string bytes = (*llvm::MemoryBuffer::getFile(matmul))->getBuffer().str();
   overwrite(other, bytes);
-  EXPECT_EQ(compileAndTell(), "miss");
+  EXPECT_EQ(compileAndCount(), "miss");
   options.target = Target::CPU;
-  EXPECT_EQ(compileAndTell(), "disk");
+  EXPECT_EQ(compileAndCount(), "disk");
 }
 
 TEST_F(CacheTest, KeysDistinguishAllOptions) {
@@ -317,8 +317,8 @@ TEST_F(CacheTest, AFileInTheWayIsIgnored) {
 
 TEST_F(CacheTest, TheEnvironmentSwitchesOff) {
   setenv("LINATTN_CACHE", "off", 1);
-  EXPECT_EQ(compileAndTell(/*memory=*/true), "miss");
-  EXPECT_EQ(compileAndTell(/*memory=*/true), "miss");
+  EXPECT_EQ(compileAndCount(/*memory=*/true), "miss");
+  EXPECT_EQ(compileAndCount(/*memory=*/true), "miss");
   EXPECT_TRUE(getFiles().empty());
 }
 

@@ -159,9 +159,9 @@ TEST(Elements, RandomNumbersAreFixed) {
 }
 
 TEST(Elements, Comparison) {
-  std::vector<float> want{1, -4, 2}, got{1, -4, 2};
+  std::vector<float> expected{1, -4, 2}, got{1, -4, 2};
   auto compare = [&] {
-    return compareElements(DType::F32, got.data(), want.data(), 3);
+    return compareElements(DType::F32, got.data(), expected.data(), 3);
   };
   EXPECT_EQ(compare().maxRelative, 0);
   got[2] = 3;
@@ -170,9 +170,9 @@ TEST(Elements, Comparison) {
   got[0] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_FALSE(compare().sameSpecials);
   EXPECT_EQ(compare().index, 0);
-  want[0] = got[0];
+  expected[0] = got[0];
   EXPECT_TRUE(compare().sameSpecials);
-  want = {0, 0, 0};
+  expected = {0, 0, 0};
   got = {0, 0, 1e-30f};
   EXPECT_TRUE(std::isinf(compare().maxRelative));
 }

@@ -170,10 +170,10 @@ TEST_P(MmaTest, AgreesWithMatmul) {
   for (unsigned lane = 0; lane < 32; ++lane)
     for (unsigned i = 0; i < 4; ++i) {
       Place p = placeOfC(lane, i);
-      double want = c[p.row][p.column];
+      double expected = c[p.row][p.column];
       for (unsigned k = 0; k < kind.k; ++k)
-        want += a[p.row][k] * b[k][p.column];
-      EXPECT_NEAR(fragC[4 * lane + i], want, kind.tolerance * 8)
+        expected += a[p.row][k] * b[k][p.column];
+      EXPECT_NEAR(fragC[4 * lane + i], expected, kind.tolerance * 8)
           << "row " << p.row << " column " << p.column;
     }
 }

@@ -306,8 +306,8 @@ TEST(OpsTest, RoundsToBF16AndTF32) {
   )",
                                           input);
   for (unsigned i = 0; i < 32; ++i) {
-    uint32_t want = toBFloat16Bits(llvm::bit_cast<float>(input[i]));
-    EXPECT_EQ(narrow[i], want << 16 | want) << i;
+    uint32_t expected = toBFloat16Bits(llvm::bit_cast<float>(input[i]));
+    EXPECT_EQ(narrow[i], expected << 16 | expected) << i;
   }
   std::vector<uint32_t> tf32 = mapLanes(R"(
     %f = llvm.bitcast %x : i32 to f32

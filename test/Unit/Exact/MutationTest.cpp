@@ -180,8 +180,8 @@ static Arrays runOnce(const Mutants &mutants, Arrays &inputs) {
 }
 
 static bool areEqual(const Signature &signature, const Arrays &got,
-                     const Arrays &want) {
-  for (auto [info, x, y] : llvm::zip(signature.results, got, want)) {
+                     const Arrays &expected) {
+  for (auto [info, x, y] : llvm::zip(signature.results, got, expected)) {
     if (!isFloat(info.dtype)) {
       if (x != y)
         return false;
@@ -199,14 +199,15 @@ static bool areEqual(const Signature &signature, const Arrays &got,
 /// Runs one mutant in a process of its own: it may crash or never end, and both
 /// count as found. True if it computes what is right.
 static bool survives(const Mutants &mutants, int64_t number, Arrays &inputs,
-                     const Arrays &want) {
+                     const Arrays &expected) {
   pid_t child = fork();
   if (child == 0) {
     alarm(5);
     // Nor does what it left in memory that has been freed.
     mallopt(M_PERTURB, 0x11);
     activeMutation = number;
-    _exit(areEqual(mutants.signature, runOnce(mutants, inputs), want) ? 0 : 1);
+    _exit(areEqual(mutants.signature, runOnce(mutants, inputs), expected) ? 0
+                                                                          : 1);
   }
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child) {
@@ -226,8 +227,8 @@ static bool agreesWithReference(const Program &program, Arrays &inputs,
   options.memoryCache = options.diskCache = false;
   Kernel kernel = llvm::cantFail(Compiler(options).compile(program.text));
   // Views point into the arrays.
-  Arrays want;
-  want.reserve(got.size());
+  Arrays expected;
+  expected.reserve(got.size());
   auto view = [](const ValueInfo &info, std::vector<char> &bytes) {
     return BufferView(bytes.data(), info.dtype, info.shape);
   };
@@ -235,10 +236,10 @@ static bool agreesWithReference(const Program &program, Arrays &inputs,
   for (auto [info, bytes] : llvm::zip(kernel.signature().arguments, inputs))
     arguments.push_back(view(info, bytes));
   for (auto [info, bytes] : llvm::zip(kernel.signature().results, got))
-    results.push_back(view(info, want.emplace_back(bytes.size())));
+    results.push_back(view(info, expected.emplace_back(bytes.size())));
   llvm::cantFail(kernel.run(arguments, results));
   // The signature of the mutants has floats where this one has elements.
-  for (auto [info, x, y] : llvm::zip(kernel.signature().results, got, want))
+  for (auto [info, x, y] : llvm::zip(kernel.signature().results, got, expected))
     for (size_t i = 0, e = x.size() / sizeof(Element); i < e; ++i)
       if (!PrimeField::areEqual(reinterpret_cast<const Element *>(x.data())[i],
                                 reinterpret_cast<const Element *>(y.data())[i]))
@@ -277,13 +278,13 @@ TEST_P(MutationTest, ErrorsAreFound) {
   Mutants mutants = compileMutants(program);
   ASSERT_TRUE(mutants.code);
   Arrays inputs = makeInputs(mutants.signature);
-  Arrays want = runOnce(mutants, inputs);
-  EXPECT_TRUE(agreesWithReference(program, inputs, want));
+  Arrays expected = runOnce(mutants, inputs);
+  EXPECT_TRUE(agreesWithReference(program, inputs, expected));
   int64_t found = 0, excused = 0;
   std::string unknown;
   std::map<std::string, std::vector<int64_t>> equivalent;
   for (auto [number, mutation] : llvm::enumerate(mutants.mutations)) {
-    if (!survives(mutants, static_cast<int64_t>(number), inputs, want))
+    if (!survives(mutants, static_cast<int64_t>(number), inputs, expected))
       ++found;
     else if (!mutation.excuse.empty())
       ++excused;

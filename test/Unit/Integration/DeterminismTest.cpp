@@ -79,11 +79,11 @@ void checkSplits(ScanCase c, bool isBitwise) {
     SCOPED_TRACE("split at " + std::to_string(split));
     std::vector<Array> parts = runInTwo(c, *kernel, inputs, split);
     ASSERT_EQ(parts.size(), whole.size());
-    for (auto [result, together] : llvm::zip(parts, whole)) {
+    for (auto [result, unsplit] : llvm::zip(parts, whole)) {
       if (isBitwise)
-        EXPECT_EQ(result.data, together.toArray().data);
+        EXPECT_EQ(result.data, unsplit.toArray().data);
       else
-        expectClose(together, result, "split");
+        expectClose(unsplit, result, "split");
     }
   }
 }

@@ -179,16 +179,16 @@ TEST(AttentionTest, IsWeightsTimesValues) {
       all.push_back(linear(kind, flags & 1, flags & 2));
   for (const AttentionOptions &options : all) {
     Array matrix = take(weights(q, k, options));
-    Array want({2, 4, 6, 5});
+    Array expected({2, 4, 6, 5});
     for (int64_t b = 0; b < 2; ++b)
       for (int64_t h = 0; h < 4; ++h)
         for (int64_t i = 0; i < 6; ++i)
           for (int64_t j = 0; j < 6; ++j)
             for (int64_t d = 0; d < 5; ++d)
-              want.at({b, h, i, d}) +=
+              expected.at({b, h, i, d}) +=
                   matrix.at({b, h, i, j}) * v.at({b, h / 2, j, d});
     // The sums of a normalized identity map may be small: compare generously.
-    EXPECT_LT(compare(take(attention(q, k, v, options)), want), 1e-11)
+    EXPECT_LT(compare(take(attention(q, k, v, options)), expected), 1e-11)
         << featureMapName(options.featureMap.kind);
   }
 }
@@ -271,9 +271,9 @@ TEST(AttentionTest, MaskIsTheSameAsLeavingKeysOut) {
   for (FeatureMapKind kind : allNamedMaps)
     all.push_back(linear(kind));
   for (AttentionOptions options : all) {
-    Array want = take(attention(q, shortK, shortV, options));
+    Array expected = take(attention(q, shortK, shortV, options));
     options.mask = mask;
-    EXPECT_EQ(take(attention(q, k, v, options)).data, want.data);
+    EXPECT_EQ(take(attention(q, k, v, options)).data, expected.data);
   }
 }
 

@@ -99,11 +99,11 @@ inline AttentionOptions softmax(bool causal = false) {
 }
 
 /// Each element agrees within `tolerance` and the number of elements is right.
-inline void expectNear(const Array &got, const std::vector<double> &want,
+inline void expectNear(const Array &got, const std::vector<double> &expected,
                        double tolerance) {
-  ASSERT_EQ(got.data.size(), want.size());
-  for (size_t i = 0; i < want.size(); ++i)
-    EXPECT_NEAR(got.data[i], want[i], tolerance) << "at element " << i;
+  ASSERT_EQ(got.data.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(got.data[i], expected[i], tolerance) << "at element " << i;
 }
 
 /// The value of a result that must not have failed.

@@ -118,15 +118,15 @@ static ScanOperands takeTokens(const ScanOperands &x, int64_t begin,
   return part;
 }
 
-static void expectSameState(const State &got, const State &want) {
-  EXPECT_EQ(got.S.data, want.S.data);
-  ASSERT_EQ(got.z.has_value(), want.z.has_value());
-  ASSERT_EQ(got.m.has_value(), want.m.has_value());
-  if (want.z) {
-    EXPECT_EQ(got.z->data, want.z->data);
+static void expectSameState(const State &got, const State &expected) {
+  EXPECT_EQ(got.S.data, expected.S.data);
+  ASSERT_EQ(got.z.has_value(), expected.z.has_value());
+  ASSERT_EQ(got.m.has_value(), expected.m.has_value());
+  if (expected.z) {
+    EXPECT_EQ(got.z->data, expected.z->data);
   }
-  if (want.m) {
-    EXPECT_EQ(got.m->data, want.m->data);
+  if (expected.m) {
+    EXPECT_EQ(got.m->data, expected.m->data);
   }
 }
 
@@ -178,11 +178,11 @@ TEST(ScanFamilies, ReverseIsTheScanOfTheFlippedTokens) {
         *array = flipped(**array, 2);
     if (x.mask)
       x.mask = flipped(*x.mask, 1);
-    ScanResult want = take(scan(x, family.options, initial));
+    ScanResult expected = take(scan(x, family.options, initial));
     family.options.reverse = true;
     ScanResult got = take(scan(family.operands, family.options, initial));
-    EXPECT_EQ(got.o.data, flipped(want.o, 2).data);
-    expectSameState(got.state, want.state);
+    EXPECT_EQ(got.o.data, flipped(expected.o, 2).data);
+    expectSameState(got.state, expected.state);
   }
 }
 
@@ -202,8 +202,8 @@ TEST(ScanFamilies, TheNormalizerIsAColumnOfOnes) {
     ScanResult got = take(scan(family.operands, family.options));
     for (int64_t i = 0; i < 40; ++i) {
       double num = columns.o.data[i / 2 * 3 + i % 2];
-      double want = num / (columns.o.data[i / 2 * 3 + 2] + 0.1);
-      EXPECT_NEAR(got.o.data[i], want, 1e-11 * (1 + std::abs(want)));
+      double expected = num / (columns.o.data[i / 2 * 3 + 2] + 0.1);
+      EXPECT_NEAR(got.o.data[i], expected, 1e-11 * (1 + std::abs(expected)));
     }
     for (int64_t i = 0; i < 12; ++i)
       EXPECT_NEAR(got.state.z->data[i], columns.state.S.data[i * 3 + 2], 1e-12);

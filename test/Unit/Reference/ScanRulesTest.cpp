@@ -50,10 +50,10 @@ TEST(ScanRules, OjaReadsItsState) {
   options.scale = 0.5;
   ScanResult result = take(scan(x, options));
   for (int64_t e = 0; e < 2; ++e) {
-    double want = 0;
+    double expected = 0;
     for (int64_t d = 0; d < 3; ++d)
-      want += 0.5 * x.q.at({1, 1, 4, d}) * result.state.S.at({1, 1, d, e});
-    EXPECT_NEAR(result.o.at({1, 1, 4, e}), want, roundoff);
+      expected += 0.5 * x.q.at({1, 1, 4, d}) * result.state.S.at({1, 1, d, e});
+    EXPECT_NEAR(result.o.at({1, 1, 4, e}), expected, roundoff);
   }
 }
 
@@ -77,15 +77,15 @@ TEST(ScanRules, AnInputGateIsAFactorOfTheKey) {
       for (int64_t d = 0; d < 3; ++d)
         plain.k.data[i * 3 + d] *= std::exp(x.inputGate->data[i]);
     plain.inputGate.reset();
-    ScanResult want = take(scan(plain, options));
-    EXPECT_LE(compare(gated.o, want.o), roundoff);
+    ScanResult expected = take(scan(plain, options));
+    EXPECT_LE(compare(gated.o, expected.o), roundoff);
     // S and z are stored times e^-m.
     for (int64_t i = 0; i < 24; ++i)
       EXPECT_NEAR(gated.state.S.data[i] * std::exp(gated.state.m->data[i / 6]),
-                  want.state.S.data[i], 1e-12);
+                  expected.state.S.data[i], 1e-12);
     for (int64_t i = 0; i < 12; ++i)
       EXPECT_NEAR(gated.state.z->data[i] * std::exp(gated.state.m->data[i / 3]),
-                  want.state.z->data[i], 1e-12);
+                  expected.state.z->data[i], 1e-12);
   }
 }
 
@@ -176,13 +176,13 @@ TEST(ScanRules, MaskedTokensOnlyDecay) {
          {&ScanOperands::beta, &ScanOperands::a, &ScanOperands::b})
       if (x.*operand)
         y.*operand = keep(*(x.*operand));
-    State want = take(scan(y, options)).state;
+    State expected = take(scan(y, options)).state;
     x.mask = mask;
     for (int64_t t : {1, 3})
       std::fill_n(x.k.row({0, 0, t}), 3, NAN);
     State got = take(scan(x, options)).state;
     EXPECT_EQ(std::vector<double>(got.S.data.begin(), got.S.data.begin() + 12),
-              want.S.data);
+              expected.S.data);
   }
 }
 

@@ -156,21 +156,21 @@ TEST(ScanTest, CausalAttentionIsTheScan) {
   Array mask({2, 6}, std::vector<double>{0, 1, 1, 0, 1, 1, 1, 1, 1, 1, 0, 0});
   for (FeatureMapKind kind : allNamedMaps)
     for (int flags = 0; flags < 4; ++flags) {
-      AttentionOptions want;
-      want.causal = true;
-      want.featureMap = makeMap(kind);
-      want.scale = 0.7;
+      AttentionOptions expected;
+      expected.causal = true;
+      expected.featureMap = makeMap(kind);
+      expected.scale = 0.7;
       ScanOperands x{q, k, v};
       ScanOptions options = withScale(0.7);
-      options.featureMap = want.featureMap;
+      options.featureMap = expected.featureMap;
       // The large eps shows that both add it to the same denominator.
       if (flags & 1)
-        want.normalize = options.normalize =
+        expected.normalize = options.normalize =
             Normalize{8.0, std::nullopt, std::nullopt};
       if (flags & 2)
-        want.mask = x.mask = mask;
+        expected.mask = x.mask = mask;
       EXPECT_LT(
-          compare(take(scan(x, options)).o, take(attention(q, k, v, want))),
+          compare(take(scan(x, options)).o, take(attention(q, k, v, expected))),
           roundoff)
           << featureMapName(kind) << " flags " << flags;
     }
@@ -238,7 +238,7 @@ TEST(ScanTest, DeltaIsATriangularSolve) {
       sum += y.at({b, h, i, d}) * z.at({b, h, j, d});
     return sum;
   };
-  Array want({2, 2, 5, 2}), delta({2, 2, 5, 2});
+  Array expected({2, 2, 5, 2}), delta({2, 2, 5, 2});
   for (int64_t b = 0; b < 2; ++b)
     for (int64_t h = 0; h < 2; ++h)
       for (int64_t e = 0; e < 2; ++e)
@@ -248,10 +248,10 @@ TEST(ScanTest, DeltaIsATriangularSolve) {
             rest -= product(x.k, x.k, b, h, i, j) * delta.at({b, h, j, e});
           delta.at({b, h, i, e}) = x.beta->at({b, h, i}) * rest;
           for (int64_t j = 0; j <= i; ++j)
-            want.at({b, h, i, e}) +=
+            expected.at({b, h, i, e}) +=
                 product(x.q, x.k, b, h, i, j) * delta.at({b, h, j, e});
         }
-  EXPECT_LT(compare(take(scan(x, options)).o, want), roundoff);
+  EXPECT_LT(compare(take(scan(x, options)).o, expected), roundoff);
 }
 
 TEST(ScanTest, DeltaIsAnInstanceOfDplr) {
@@ -275,9 +275,9 @@ TEST(ScanTest, DeltaIsAnInstanceOfDplr) {
   dplrOptions.update = UpdateRule::Dplr;
   dplrOptions.transition = Transition::After;
   ScanResult got = take(scan(delta, deltaOptions));
-  ScanResult want = take(scan(dplr, dplrOptions));
-  EXPECT_LT(compare(got.o, want.o), roundoff);
-  EXPECT_LT(compare(got.state.S, want.state.S), roundoff);
+  ScanResult expected = take(scan(dplr, dplrOptions));
+  EXPECT_LT(compare(got.o, expected.o), roundoff);
+  EXPECT_LT(compare(got.state.S, expected.state.S), roundoff);
 }
 
 TEST(ScanTest, BetaPerValueColumn) {
