@@ -37,7 +37,7 @@ public:
       : TileBuilder(b, cast<FeatureMappedOpInterface>(op.getOperation()),
                     getElementTypeOrSelf(op.getQuery()), shape),
         op(op) {
-    // Blocks of two operands find room there.
+    // The first cache has room for the blocks of two operands.
     scatteredRows = firstCache;
   }
 

@@ -41,7 +41,7 @@ StateTask::StateTask(const ScanTile &tile, const Task &task, bool tokenForm,
           dim(r.state.state, 2),
           std::max(shape.rows, isTransposed(r.state.state) ? shape.lanes : 1))),
       endPanel(min(add(task.firstPanel, task.mostPanels), panels())) {
-  // Blocks of two operands find room there.
+  // The first cache has room for the blocks of two operands.
   if (!r.query)
     scatteredRows = firstCache;
   allocate(norm);

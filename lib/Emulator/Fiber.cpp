@@ -19,9 +19,9 @@
 
 using namespace linattn::emulator;
 
-FiberStack::FiberStack(size_t expected) {
+FiberStack::FiberStack(size_t size) {
   size_t page = sysconf(_SC_PAGESIZE);
-  bytes = (expected + page - 1) / page * page;
+  bytes = (size + page - 1) / page * page;
   mapped = bytes + page;
   void *memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -43,10 +43,10 @@ static FailureOr<FamilyResults> buildSlots(FamilyBuilder &f, Value slots,
   keys.state = {state[0]};
   keys.offsets = f.operand("cu_seqlens");
   keys.reverse = f.flag("reverse");
-  SmallVector<Value, 4> expected = f.scan(keys, "B Ho T M");
+  SmallVector<Value, 4> logits = f.scan(keys, "B Ho T M");
 
   FamilyScan values = keys;
-  values.query = f.softmax({expected[0], "B Ho T M"}, *scale);
+  values.query = f.softmax({logits[0], "B Ho T M"}, *scale);
   values.key = slots;
   values.value = widen("B Hv T V", f.operand("v"));
   values.valueDecay = Value();
@@ -54,7 +54,7 @@ static FailureOr<FamilyResults> buildSlots(FamilyBuilder &f, Value slots,
   values.state = {state[1]};
   SmallVector<Value, 4> read = f.scan(values, "B Ho T V");
   Value output = convertTo(f, f.tokenType(), "B Ho T V", read[0]);
-  return FamilyResults{output, {expected[1], read[1]}};
+  return FamilyResults{output, {logits[1], read[1]}};
 }
 
 static Family gsa() {

@@ -14,10 +14,10 @@ using namespace mlir::linattn;
 /// Gives every part of shared memory its offset.
 void ColumnShape::layOut() {
   int64_t next = 0;
-  auto take = [&](int64_t bytes, bool expected = true) {
+  auto take = [&](int64_t bytes, bool isUsed = true) {
     int64_t offset = next;
     // Tiles begin where the banks do.
-    next += expected ? llvm::alignTo(bytes, 128) : 0;
+    next += isUsed ? llvm::alignTo(bytes, 128) : 0;
     return offset;
   };
   take(rawTile().bytes(), reads());

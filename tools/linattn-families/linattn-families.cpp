@@ -120,17 +120,16 @@ static int emit(const Family &family) {
   setSizes(family, request);
   Type gateType = request.tokenType.isF64() ? b.getF64Type() : b.getF32Type();
   for (const FamilyOperand &operand : family.operands) {
-    auto expected = llvm::find_if(with, [&](StringRef name) {
+    auto given = llvm::find_if(with, [&](StringRef name) {
       return name.split(':').first == operand.name;
     });
-    bool isExpected = expected != with.end();
-    if ((operand.isOptional && !isExpected) ||
+    bool isGiven = given != with.end();
+    if ((operand.isOptional && !isGiven) ||
         operand.kind == FamilyOperandKind::Tokens)
       continue;
     unsigned alternative = 0;
-    if (isExpected && StringRef(*expected).contains(':'))
-      (void)StringRef(*expected).split(':').second.getAsInteger(10,
-                                                                alternative);
+    if (isGiven && StringRef(*given).contains(':'))
+      (void)StringRef(*given).split(':').second.getAsInteger(10, alternative);
     request.operands.push_back({operand.name, alternative,
                                 operand.kind == FamilyOperandKind::Offsets
                                     ? Type(b.getI64Type())

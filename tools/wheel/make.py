@@ -93,8 +93,8 @@ def make(project, package, libraries, kernels, tag, options):
         (wheel,) = packed.iterdir()
         repaired = pathlib.Path(scratch) / "repaired"
         # Of another machine auditwheel knows the platforms only as a result.
-        expected = f"{PLATFORM}_{options.machine}" if options.machine == platform.machine() else "auto"
-        run("auditwheel", "repair", wheel, "--plat", expected, "--wheel-dir", repaired)
+        plat = f"{PLATFORM}_{options.machine}" if options.machine == platform.machine() else "auto"
+        run("auditwheel", "repair", wheel, "--plat", plat, "--wheel-dir", repaired)
         (wheel,) = repaired.iterdir()
         return pathlib.Path(shutil.copy(wheel, options.folder))
 

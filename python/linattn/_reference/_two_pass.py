@@ -47,11 +47,11 @@ def _slots(a, initial, slots, decay):
     B, _, H, K = k.shape
     M = slots.shape[3]
     keys, values = (np.zeros((B, H, K, M)), np.zeros((B, H, M, v.shape[3]))) if initial is None else initial[:2]
-    expected, keys = loop_tokens(
+    logits, keys = loop_tokens(
         q, keys, lambda S, t: decay(t)[:, :, None, :] * S + outer_product(k[:, t], slots[:, t]), scale
     )
     o, values = loop_tokens(
-        _softmax(expected), values,
+        _softmax(logits), values,
         lambda S, t: decay(t)[..., None] * S + outer_product(slots[:, t], v[:, t]), 1.0,
     )  # fmt: skip
     return o, [keys, values]

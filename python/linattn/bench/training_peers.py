@@ -133,14 +133,14 @@ def jax_chunk(case, arrays, threads):
     run, tokens = peers.jax_chunks(_forward_of(case), arrays, wrap=jax.checkpoint)
     B, T, H, D = do.shape
     cotangent = jax.numpy.asarray(np.moveaxis(np.swapaxes(do, 1, 2).reshape(B, H, T // peers.CHUNK, peers.CHUNK, D), 2, 0))
-    expected = tokens if "decay" in arrays else tokens[:3]
+    differentiated = tokens if "decay" in arrays else tokens[:3]
 
     @jax.jit
-    def gradients(expected, rest, cotangent):
-        return jax.vjp(lambda *expected: run(*expected, *rest), *expected)[1](cotangent)
+    def gradients(differentiated, rest, cotangent):
+        return jax.vjp(lambda *differentiated: run(*differentiated, *rest), *differentiated)[1](cotangent)
 
     def call():
-        dq = gradients(expected, tokens[len(expected) :], cotangent)[0].block_until_ready()
+        dq = gradients(differentiated, tokens[len(differentiated) :], cotangent)[0].block_until_ready()
         return jax.numpy.moveaxis(dq, 0, 2).reshape(B, H, T, D)
 
     return call

@@ -134,10 +134,10 @@ class _Job:
             f"gradients {'recorded' if self.records else 'not recorded'}",
         ]
 
-    def _choose_panels(self, needed, tokens, threads):
+    def _choose_panels(self, requested, tokens, threads):
         shapes = [part.shape for part in self.states]
         token = self.output.numel() * self.output.element_size() / self.output.shape[0]
-        return self.call.choose_panels(needed, shapes, self.channel.ranks - 1, tokens / len(self.slots), threads, token)
+        return self.call.choose_panels(requested, shapes, self.channel.ranks - 1, tokens / len(self.slots), threads, token)
 
     # ------------------------------------------------------------------------
 

@@ -36,12 +36,12 @@ def _size(node):
 
 
 def _reshape(node):
-    value, expected = node.inputs[0], node.integers(1, "sizes")
-    if expected is None:
+    value, sizes = node.inputs[0], node.integers(1, "sizes")
+    if sizes is None:
         raise node.refuse("an operand with the shape", "none")
     keeps = not node.get("allowzero", 0)
     dims = []
-    for axis, size in enumerate(expected):
+    for axis, size in enumerate(sizes):
         if size == 0 and keeps:
             if axis >= value.rank:
                 raise node.refuse(f"a 0 among the first {value.rank} sizes", f"one at {axis}")
