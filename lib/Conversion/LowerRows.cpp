@@ -10,6 +10,8 @@
 #include "OutputNorm.h"
 #include "TileBuilder.h"
 
+#include "linattn/Dialect/MapParameters.h"
+#include "linattn/Transforms/Forms.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;

@@ -20,7 +20,6 @@
 #include "linattn/Analysis/CostModel.h"
 #include "linattn/Conversion/Passes.h"
 #include "linattn/Dialect/LinAttnSweep.h"
-#include "linattn/Dialect/MapParameters.h"
 #include "linattn/Dialect/ScanTraits.h"
 #include "linattn/Transforms/Forms.h"
 #include "linattn/Transforms/Prologue.h"
