@@ -100,7 +100,8 @@ def name_state(parts, given, name="initial_state"):
 
 
 def check_inplace(inplace, given, name="initial_state"):
-    inplace = check_flag("inplace", inplace)
+    if inplace is not True:
+        inplace = check_flag("inplace", inplace)
     if inplace and given is None:
         raise ValueError(f"{name}: expected a state to update with inplace=True, but got None")
     return inplace
@@ -108,8 +109,7 @@ def check_inplace(inplace, given, name="initial_state"):
 
 def finish_inplace(state, result):
     """The output of a call that has updated the parts of a state in place."""
-    o, *parts = result
-    for mine, final in zip(state, parts):
-        if final is not mine:
-            _arrays.assign(mine, final)
-    return o
+    for i, mine in enumerate(state, 1):
+        if result[i] is not mine:
+            _arrays.assign(mine, result[i])
+    return result[0]

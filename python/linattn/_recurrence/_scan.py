@@ -181,10 +181,13 @@ def run_scan(
         return plan.build.sum(arrays, state, num_threads)
     if not inplace:
         return plan(arrays, state, out, False, num_threads)
-    check_flag("return_state", return_state)
+    if return_state is not False:
+        return_state = check_flag("return_state", return_state)
     result = plan(arrays, state, out, _plans.ALWAYS, num_threads)
-    o, kept = finish_inplace(state, result), () if every is None else result[1 + len(state) :]
-    return (o, *(state if return_state else ()), *kept) if return_state or kept else o
+    o = finish_inplace(state, result)
+    if every is None:
+        return (o, *state) if return_state else o
+    return (o, *(state if return_state else ()), *result[1 + len(state) :])
 
 
 def _scan_packed(
