@@ -198,3 +198,28 @@ def test_findings_of_the_emulator_are_errors(rng):
     kernel(*(np.ascontiguousarray(x[..., :32]) for x in wide), s)
     with pytest.raises(ValueError, match="scan_scan: misaligned: [1-9]"):
         kernel(*(x[..., :32] for x in wide), s)
+
+
+SUMS = """
+func.func @sums(%k: tensor<1x2x?x16xf32>, %v: tensor<1x2x?x16xf32>, %c: tensor<4xi64>) -> tensor<3x2x16x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<3x2x16x16xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<3x2x16x16xf32>) -> tensor<3x2x16x16xf32>
+  %s = linattn.state %k, %v cu_seqlens(%c) init(%zeros) {config = #linattn.config<form = state_tile>}
+    : (tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<4xi64>, tensor<3x2x16x16xf32>) -> tensor<3x2x16x16xf32>
+  return %s : tensor<3x2x16x16xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("offsets", [(0, 20, 20, 50), (0, 0, 0, 0)], ids=["one empty", "no tokens"])
+def test_sums_of_sequences_without_tokens_are_zero(rng, offsets):
+    """No fill writes the zeros: the kernel starts from them."""
+    k, v = (rng.standard_normal((1, 2, offsets[-1], 16)).astype(np.float32) for _ in range(2))
+    expected = [np.einsum("htk,htv->hkv", k[0, :, a:b], v[0, :, a:b]) for a, b in zip(offsets, offsets[1:])]
+    kernel = linattn.compile(SUMS)
+    # The next result takes the memory of this one.
+    kernel(k, v, np.array(offsets))[:] = np.nan
+    sums = kernel(k, v, np.array(offsets))
+    assert not sums[1].any()
+    np.testing.assert_allclose(sums, expected, rtol=1e-5, atol=1e-5)
