@@ -177,8 +177,8 @@ static const Variant &choose(const Bundle &bundle) {
   int level = getLevel();
   for (const Variant &variant : bundle.variants) {
     known += (known.empty() ? "" : ", ") + variant.chip;
-    int expected = getLevel(variant.chip);
-    if (expected <= level && (!best || expected > getLevel(best->chip)))
+    int needed = getLevel(variant.chip);
+    if (needed <= level && (!best || needed > getLevel(best->chip)))
       best = &variant;
   }
   if (!best)

@@ -113,10 +113,10 @@ private:
     return function.add({batch, count.str(), tokens, size.str()}, element);
   }
 
-  /// A clause, mostly if it is `expected`.
-  std::string clause(llvm::StringRef name, bool expected, const Shape &shape,
+  /// A clause, mostly if it is `likely`.
+  std::string clause(llvm::StringRef name, bool likely, const Shape &shape,
                      llvm::StringRef type) {
-    if (expected == choices.rarely(120))
+    if (likely == choices.rarely(120))
       return "";
     return (" " + name + "(" + function.add(shape, type) + ")").str();
   }

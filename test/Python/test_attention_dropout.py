@@ -86,8 +86,8 @@ def test_gradients_of_dropout(target):
     w = torch.softmax(scores, -1) * torch.from_numpy(keep(0.3, 5, 2, 4, 20, 30))
     expected = torch.einsum("bhij,bjhd->bihd", w, v.repeat_interleave(2, 2))
     assert_agrees(o.detach().numpy(), expected.detach().numpy())
-    for gradient, reference in zip(found, torch.autograd.grad(expected.square().sum(), (q, k, v))):
-        assert float((gradient - reference).abs().max() / reference.abs().max()) <= 1e-4
+    for gradient, other in zip(found, torch.autograd.grad(expected.square().sum(), (q, k, v))):
+        assert float((gradient - other).abs().max() / other.abs().max()) <= 1e-4
 
 
 def test_gradients_of_dropout_have_the_bits_of_any_number_of_threads():
@@ -177,8 +177,8 @@ def test_gradients_of_hybrid():
     far = torch.einsum("bihd,bjhd->bhij", phi_q, phi_k).tril()
     mixed = share[:, None, None] * w + (1 - share[:, None, None]) * far
     o = torch.einsum("bhij,bjhd->bihd", mixed, v)
-    for gradient, reference in zip(found, torch.autograd.grad(o.square().sum(), (q, k, v, share))):
-        assert float((gradient - reference).abs().max() / reference.abs().max()) <= 1e-4
+    for gradient, other in zip(found, torch.autograd.grad(o.square().sum(), (q, k, v, share))):
+        assert float((gradient - other).abs().max() / other.abs().max()) <= 1e-4
 
 
 @pytest.mark.parametrize("options, message", (

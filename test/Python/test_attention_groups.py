@@ -181,8 +181,8 @@ def test_gradients(name, target):
     expected_o = torch.einsum("bhij,bjhd->bihd", w, v.repeat_interleave(2, 2))
     assert_agrees(o.detach().numpy(), expected_o.detach().numpy())
     expected = torch.autograd.grad((expected_o * torch.linspace(-1, 1, o.shape[-1])).sum(), (q, k, v))
-    for gradient, reference in zip(found, expected):
-        assert float((gradient - reference).abs().max() / reference.abs().max()) <= 1e-4
+    for gradient, other in zip(found, expected):
+        assert float((gradient - other).abs().max() / other.abs().max()) <= 1e-4
 
 
 @pytest.mark.sampled(2)
@@ -201,8 +201,8 @@ def test_gradients_of_pages(change, target):
     found = torch.autograd.grad(paged.square().sum(), (q, *pool))
     expected = torch.autograd.grad(linattn.attention(q, k, v, **options).square().sum(), (q, k, v))
     assert_agrees(found[0].numpy(), expected[0].numpy())
-    for gradient, reference in zip(found[1:], expected[1:]):
-        assert_agrees(gradient[table].flatten(1, 2).numpy(), reference.numpy())
+    for gradient, other in zip(found[1:], expected[1:]):
+        assert_agrees(gradient[table].flatten(1, 2).numpy(), other.numpy())
 
 
 MORE_GRADIENTS = {
@@ -229,8 +229,8 @@ def test_gradients_by_spans(name, more):
         given = dict(zip(names, tensors[3:]))
         o = linattn.attention(*tensors[:3], weights="softmax", target=target, **groups, **options, **given)
         found.append(torch.autograd.grad((o * torch.linspace(-1, 1, o.shape[-1])).sum(), tensors))
-    for gradient, reference in zip(*found):
-        assert float((gradient - reference).abs().max()) <= 1e-10 * float(reference.abs().max())
+    for gradient, other in zip(*found):
+        assert float((gradient - other).abs().max()) <= 1e-10 * float(other.abs().max())
 
 
 def test_lengths_out_of_range_have_no_gradient_on_a_gpu():

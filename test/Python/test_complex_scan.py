@@ -161,8 +161,8 @@ def test_gradients_of_s4d(rng):
         h = factor * h + (factor - 1) / A * B * u[..., t, None]
         outputs.append(2 * (C * h).real.sum(-1))
     o = torch.stack(outputs, -1) + D[:, None] * u
-    for gradient, reference in zip(found, torch.autograd.grad(o.square().sum(), wide)):
-        assert float((gradient - reference).abs().max() / reference.abs().max()) <= 1e-4
+    for gradient, other in zip(found, torch.autograd.grad(o.square().sum(), wide)):
+        assert float((gradient - other).abs().max() / other.abs().max()) <= 1e-4
 
 
 def test_s4d_refuses(rng):

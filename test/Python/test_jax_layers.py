@@ -133,8 +133,8 @@ def test_like_pytorch(name):
     gradients[0].pop("projection_matrix", None)  # PyTorch's layer keeps it as a buffer
     expected = nn.params_from_torch({name: parameter.grad for name, parameter in other.named_parameters()})
     expected = (expected, jnp.asarray(x.grad))
-    for (path, found), reference in zip(jax.tree.leaves_with_path(gradients), jax.tree.leaves(expected), strict=True):
-        assert error(found, reference) <= 1e-4, path
+    for (path, found), other in zip(jax.tree.leaves_with_path(gradients), jax.tree.leaves(expected), strict=True):
+        assert error(found, other) <= 1e-4, path
 
 
 @pytest.mark.sampled(10)

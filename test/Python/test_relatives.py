@@ -101,8 +101,8 @@ def test_gradients(name):
     found = torch.autograd.grad((o * torch.linspace(-1, 1, o.shape[-1])).sum(), tensors)
     expected_o, expected = by_oracle(name, tensors, options)
     assert_agrees(o.detach().numpy(), expected_o.detach().numpy())
-    for gradient, reference in zip(found, expected):
-        assert float((gradient - reference).abs().max() / reference.abs().max()) <= 1e-4
+    for gradient, other in zip(found, expected):
+        assert float((gradient - other).abs().max() / other.abs().max()) <= 1e-4
 
 
 def test_the_residual_of_the_pseudo_inverse():

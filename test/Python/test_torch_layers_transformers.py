@@ -133,9 +133,9 @@ def test_relatives_of_softmax(name):
         expected.square().sum().backward()
     ours = [parameter.grad for key, parameter in layer.named_parameters() if name != "nystrom" or "o_proj" not in key]
     theirs = [parameter.grad for parameter in module.parameters()]
-    for found, reference in zip(ours, theirs, strict=True):
+    for found, other in zip(ours, theirs, strict=True):
         # A parameter that shifts all scores of a query, as a bias of keys does, has no gradient but rounding.
-        assert (found - reference).abs().max() <= 1e-4 * max(reference.abs().max(), 1e-2)
+        assert (found - other).abs().max() <= 1e-4 * max(other.abs().max(), 1e-2)
     if name in ("softmax", "window"):
         with torch.no_grad():
             cache = nn.Cache()

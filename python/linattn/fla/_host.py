@@ -34,8 +34,8 @@ def _check_shapes(sizes, **arrays):
         words = layout.split()
         expected = tuple(sizes.get(word, array.shape[i] if array.ndim == len(words) else word) for i, word in enumerate(words))
         if tuple(array.shape) != expected:
-            sizes = ", ".join(map(str, expected))
-            raise ValueError(f"{name}: expected shape ({sizes}), but got {tuple(array.shape)}")
+            shape = ", ".join(map(str, expected))
+            raise ValueError(f"{name}: expected shape ({shape}), but got {tuple(array.shape)}")
         sizes.update(zip(words, array.shape))
     return sizes
 
