@@ -8,12 +8,14 @@
 // C_mn += Σ_k A_mk B_kn. C may have further dimensions, which become loops
 // around it, and k may stand for several.
 //
-// A task is a block of rows of one panel of columns. It takes the summands
-// block by block: it packs the block's panel of B, so that the vectors of each
-// k are neighbours, and keeps MR rows of C in registers for all k of the block.
-// Each element of A is read alone and multiplies a whole row of the panel. The
-// first sweeps over the block prefetch the rows of the next one, a few lines
-// between the products, since rows of a head lie far apart.
+// A task is a block of rows of a few panels of columns. It takes the summands
+// block by block: it packs the block's panels of B one after the other, so that
+// the vectors of each k are neighbours, and keeps MR rows of C in registers for
+// all k of the block. Each element of A is read alone and multiplies a whole
+// row of the panel. Where C has a dimension that A lacks, such as the heads of
+// keys that all have the same weights, its panels share the elements of A. Each
+// tile prefetches its share of the rows of the next block, since rows of a head
+// lie far apart.
 //
 // A fill with zeros right before it takes no pass over C: the first block
 // starts from zeros instead of reading it.
@@ -30,6 +32,7 @@
 #include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 namespace mlir::linattn {
 #define GEN_PASS_DEF_LINATTNLOWERCONTRACTIONSPASS
@@ -44,7 +47,9 @@ namespace {
 /// The loops and operands of a contraction.
 struct Dims {
   unsigned m, n;
-  SmallVector<unsigned> outer, k;
+  /// Sums; and the other loops, without those that the rows of A lack, which
+  /// give more panels of B.
+  SmallVector<unsigned> k, outer, ofPanels;
   /// The operands without and with n, and their maps.
   Value left, right, output;
   AffineMap leftMap, rightMap, outputMap;
@@ -94,7 +99,8 @@ StringRef findDims(linalg::LinalgOp op, Dims &dims) {
     return "it sums over nothing";
   for (unsigned i = 0; i < op.getNumLoops(); ++i)
     if (i != dims.m && i != dims.n && dims.outputMap.isFunctionOfDim(i))
-      dims.outer.push_back(i);
+      (dims.leftMap.isFunctionOfDim(i) ? dims.outer : dims.ofPanels)
+          .push_back(i);
   unsigned last = lastDimOf(dims.rightMap);
   if (last != dims.n && last != dims.k.back())
     return "neither columns nor the last sum are neighbours in memory";
@@ -109,24 +115,34 @@ public:
                       getAccumulationType(getElementTypeOrSelf(dims.output))),
         dims(std::move(dims)), startsAtZero(startsAtZero), lanes(lanes),
         cols(cols), rowsAtOnce(rows),
-        blockDepth(panelBytes / (cols * (type.getIntOrFloatBitWidth() / 8))),
+        taskRows(llvm::alignTo(leastTaskRows, rows)), blockDepth(chooseDepth()),
         at(op.getNumLoops()) {}
 
   void emit();
 
 private:
-  /// The panel of a block stays in a first cache, A's part of the rows of a
-  /// task in a second one.
-  static constexpr int64_t panelBytes = 32 << 10, taskRows = 192;
-  /// Summands of a step; blocks have a multiple of it.
-  static constexpr int64_t unroll = 4;
+  /// A's part of the rows of a task stays in a second cache for all panels of
+  /// the task, of which there are so many only if `fewTasks` are left.
+  static constexpr int64_t leastTaskRows = 192, taskPanels = 8, fewTasks = 8;
+  /// Summands between prefetches, some steps; a block has several parts.
+  static constexpr int64_t part = 32;
 
-  Value sizeOf(unsigned loop);
-  bool isBlocked();
-  /// Whether the rows of the next block lie apart in memory.
-  bool prefetches() {
-    return isBlocked() && lastDimOf(dims.rightMap) == dims.n;
+  /// The panel of a block stays in a first cache. Where the rows of A are
+  /// neighbours in memory, each summand takes a line of its own beside it.
+  int64_t chooseDepth() {
+    constexpr int64_t firstCache = 32 << 10, line = 64;
+    int64_t bytes = cols * type.getIntOrFloatBitWidth() / 8;
+    if (lastDimOf(dims.leftMap) == dims.m)
+      bytes += line;
+    return llvm::alignDown(firstCache / bytes, part);
   }
+  Value sizeOf(unsigned loop);
+  Value sizeOf(ArrayRef<unsigned> loops);
+  /// Sets the values of loops from the number of their step.
+  void locate(ArrayRef<unsigned> loops, Value number);
+  bool isBlocked();
+  /// Whether there may be a next block, whose rows lie apart in memory.
+  bool prefetches();
   Value depthOfPanel();
   void sumBlocks(function_ref<void()> body);
   /// The bounds of the sum at `level`, of the first one those of the block.
@@ -134,13 +150,13 @@ private:
   SmallVector<Value> indices(AffineMap map);
   void packPanel();
   void packTransposed(Value row);
-  void prefetchNext(Value step);
-  void sweepRows(Value row, Value last);
+  void prefetchNext(Value number);
+  void forEachPanel(Value from, Value to, function_ref<void()> body);
+  void sweepTask(Value first, Value end);
+  void sweepRows(Value row, int64_t count, Value last);
   Value initialRow();
   SmallVector<Value> sum(SmallVector<Value> sums, unsigned level, Value row,
                          ArrayRef<Value> rows);
-  SmallVector<Value> addProduct(SmallVector<Value> sums, Value row,
-                                ArrayRef<Value> rows);
   void forEachSummed(unsigned level, Value row, function_ref<void(Value)> body);
   /// Rows of the panel of one step of the sum at `level`.
   Value stride(unsigned level);
@@ -148,14 +164,14 @@ private:
   Dims dims;
   /// C holds nothing yet.
   bool startsAtZero;
-  int64_t lanes, cols, rowsAtOnce;
+  int64_t lanes, cols, rowsAtOnce, taskRows;
   /// Summands of a block.
   int64_t blockDepth;
   /// The current value of each loop.
   SmallVector<Value> at;
   Value panel, column, blockBegin, blockEnd;
-  /// Steps of the block's earlier sweeps.
-  Value stepsBefore;
+  /// Rows of the next block that earlier tiles prefetch, and that a part does.
+  Value prefetched, partRows;
 };
 
 /// Of all loops some operand has the size.
@@ -169,6 +185,20 @@ Value ContractionTile::sizeOf(unsigned loop) {
         if (!size || !getConstantIntValue(size))
           size = dim(memref, i);
   return size;
+}
+
+Value ContractionTile::sizeOf(ArrayRef<unsigned> loops) {
+  Value size = index(1);
+  for (unsigned loop : loops)
+    size = mul(size, sizeOf(loop));
+  return size;
+}
+
+void ContractionTile::locate(ArrayRef<unsigned> loops, Value number) {
+  for (unsigned loop : llvm::reverse(loops)) {
+    at[loop] = rem(number, sizeOf(loop));
+    number = div(number, sizeOf(loop));
+  }
 }
 
 SmallVector<Value> ContractionTile::indices(AffineMap map) {
@@ -189,6 +219,13 @@ Value ContractionTile::stride(unsigned level) {
 /// rounded between blocks.
 bool ContractionTile::isBlocked() {
   return dims.k.size() == 1 && getElementTypeOrSelf(dims.output) == type;
+}
+
+bool ContractionTile::prefetches() {
+  if (!isBlocked() || lastDimOf(dims.rightMap) != dims.n)
+    return false;
+  std::optional<int64_t> size = getConstantIntValue(sizeOf(dims.k.front()));
+  return !size || *size > blockDepth;
 }
 
 /// Whole vectors of the last sum are packed, those of the last step of the
@@ -226,33 +263,67 @@ std::pair<Value, Value> ContractionTile::boundsOf(unsigned level) {
   return {index(0), sizeOf(dims.k[level])};
 }
 
-/// Tasks: blocks of rows, and of each its panels.
+/// Runs `body` for each panel in [from, to): of their columns, then of the
+/// outer loops that only they have.
+void ContractionTile::forEachPanel(Value from, Value to,
+                                   function_ref<void()> body) {
+  Value panels = ceilDiv(sizeOf(dims.n), cols);
+  forEach(from, to, 1, [&](Value number) {
+    column = mul(rem(number, panels), index(cols));
+    locate(dims.ofPanels, div(number, panels));
+    body();
+  });
+}
+
+/// Tasks: blocks of rows, and of each some panels.
 void ContractionTile::emit() {
-  Value m = sizeOf(dims.m), n = sizeOf(dims.n);
-  Value panels = ceilDiv(n, cols), blocks = ceilDiv(m, taskRows);
-  Value tasks = mul(panels, blocks);
-  for (unsigned i : dims.outer)
-    tasks = mul(tasks, sizeOf(i));
-  parallel(tasks, [&](Value task) {
-    column = mul(rem(task, panels), index(cols));
-    task = div(task, panels);
+  Value m = sizeOf(dims.m), blocks = ceilDiv(m, taskRows);
+  Value panels = mul(ceilDiv(sizeOf(dims.n), cols), sizeOf(dims.ofPanels));
+  Value others = mul(blocks, sizeOf(dims.outer));
+  // As many panels a task as leave enough tasks for all threads.
+  Value perTask =
+      max(min(div(mul(panels, others), index(fewTasks)), index(taskPanels)),
+          index(1));
+  Value groups = ceilDiv(panels, perTask);
+  parallel(mul(groups, others), [&](Value task) {
+    Value from = mul(rem(task, groups), perTask);
+    Value to = min(add(from, perTask), panels);
+    task = div(task, groups);
     Value first = mul(rem(task, blocks), index(taskRows));
-    task = div(task, blocks);
-    for (unsigned i : llvm::reverse(dims.outer)) {
-      at[i] = rem(task, sizeOf(i));
-      task = div(task, sizeOf(i));
-    }
+    locate(dims.outer, div(task, blocks));
     panel = scratch({getAsOpFoldResult(depthOfPanel()), b.getIndexAttr(cols)});
     Value end = min(add(first, index(taskRows)), m);
     sumBlocks([&] {
-      packPanel();
-      forEach(first, end, rowsAtOnce, [&](Value row) {
-        stepsBefore = mul(div(sub(row, first), index(rowsAtOnce)),
-                          index(blockDepth / unroll));
-        sweepRows(row, sub(end, index(1)));
+      forEachPanel(from, to, [&] {
+        packPanel();
+        sweepTask(first, end);
       });
     });
     freeScratch();
+  });
+}
+
+/// All rows of a task: whole tiles, and a last one of the rows that are left,
+/// or, where their number is unknown, of as many, which repeat the last row.
+void ContractionTile::sweepTask(Value first, Value end) {
+  Value whole = sub(end, rem(sub(end, first), index(rowsAtOnce)));
+  Value tiles = ceilDiv(sub(end, first), rowsAtOnce);
+  partRows = ceilDiv(index(blockDepth), mul(tiles, index(blockDepth / part)));
+  auto sweep = [&](Value row, int64_t count, Value last) {
+    Value tile = div(sub(row, first), index(rowsAtOnce));
+    prefetched = mul(mul(tile, index(blockDepth / part)), partRows);
+    sweepRows(row, count, last);
+  };
+  forEach(first, whole, rowsAtOnce,
+          [&](Value row) { sweep(row, rowsAtOnce, Value()); });
+  std::optional<int64_t> m = getConstantIntValue(sizeOf(dims.m));
+  if (m && *m % rowsAtOnce == 0)
+    return;
+  ifThen(compare(arith::CmpIPredicate::slt, whole, end), [&] {
+    if (m)
+      sweep(whole, *m % rowsAtOnce, Value());
+    else
+      sweep(whole, rowsAtOnce, sub(end, index(1)));
   });
 }
 
@@ -304,14 +375,18 @@ void ContractionTile::packTransposed(Value row) {
   });
 }
 
-/// Prefetches one row of the next block, of number `step` or the last one,
-/// while the panel fills the first cache.
-void ContractionTile::prefetchNext(Value step) {
+/// Prefetches the rows of the next block that are the share of one part of a
+/// tile's sums; past the last row that one again.
+void ContractionTile::prefetchNext(Value number) {
   unsigned sum = dims.k.front();
-  Value current = at[sum];
-  at[sum] = min(add(blockEnd, step), sub(sizeOf(sum), index(1)));
-  prefetchRow(dims.right, ArrayRef(indices(dims.rightMap)).drop_back(), column,
-              index(cols), /*isWritten=*/false, secondCache);
+  Value current = at[sum], last = sub(sizeOf(sum), index(1));
+  Value first = add(blockEnd, add(prefetched, mul(number, partRows)));
+  at[dims.n] = column;
+  forEach(partRows, [&](Value i) {
+    at[sum] = min(add(first, i), last);
+    prefetchRow(dims.right, ArrayRef(indices(dims.rightMap)).drop_back(),
+                column, index(cols), /*isWritten=*/false, secondCache);
+  });
   at[sum] = current;
 }
 
@@ -327,11 +402,14 @@ Value ContractionTile::initialRow() {
   return select(isFirst, zeros(cols), read());
 }
 
-/// `rowsAtOnce` rows of the output; those past the last one repeat it.
-void ContractionTile::sweepRows(Value row, Value last) {
+/// `count` rows of the output; those past `last`, if that is given, repeat it.
+void ContractionTile::sweepRows(Value row, int64_t count, Value last) {
   SmallVector<Value> rows, sums;
-  for (int64_t r = 0; r < rowsAtOnce; ++r)
-    rows.push_back(min(add(row, index(r)), last));
+  for (int64_t r = 0; r < count; ++r) {
+    rows.push_back(add(row, index(r)));
+    if (last)
+      rows.back() = min(rows.back(), last);
+  }
   at[dims.n] = column;
   for (Value m : rows) {
     at[dims.m] = m;
@@ -345,18 +423,6 @@ void ContractionTile::sweepRows(Value row, Value last) {
   }
 }
 
-SmallVector<Value> ContractionTile::addProduct(SmallVector<Value> sums,
-                                               Value row,
-                                               ArrayRef<Value> rows) {
-  Value line = loadVector(panel, {row, index(0)}, cols);
-  for (auto [m, total] : llvm::zip_equal(rows, sums)) {
-    at[dims.m] = m;
-    Value x = convert(load(dims.left, indices(dims.leftMap)), type);
-    total = fmaVector(splat(x, cols), line, total);
-  }
-  return sums;
-}
-
 SmallVector<Value> ContractionTile::sum(SmallVector<Value> sums, unsigned level,
                                         Value row, ArrayRef<Value> rows) {
   unsigned loop = dims.k[level];
@@ -368,28 +434,29 @@ SmallVector<Value> ContractionTile::sum(SmallVector<Value> sums, unsigned level,
                     return sum(SmallVector<Value>(carried), level + 1,
                                add(row, mul(i, stride(level))), rows);
                   });
-  Value whole = sub(end, rem(sub(end, begin), index(unroll)));
-  auto step = [&, begin = begin](Value k, SmallVector<Value> carried) {
+  auto left = [&](int64_t r, Value k) {
     at[loop] = k;
-    return addProduct(std::move(carried), add(row, sub(k, begin)), rows);
+    at[dims.m] = rows[r];
+    return convert(load(dims.left, indices(dims.leftMap)), type);
   };
-  sums = reduce(begin, whole, unroll, sums,
-                [&, begin = begin](Value k, ValueRange carried) {
-                  SmallVector<Value> next(carried);
-                  if (prefetches())
-                    prefetchNext(
-                        add(stepsBefore, div(sub(k, begin), index(unroll))));
-                  for (int64_t i = 0; i < unroll; ++i)
-                    next = step(add(k, index(i)), next);
-                  return next;
-                });
+  auto right = [&, begin = begin](Value k) {
+    return loadVector(panel, {add(row, sub(k, begin)), index(0)}, cols);
+  };
+  Value whole = sub(end, rem(sub(end, begin), index(unroll)));
+  if (prefetches())
+    sums = reduce(begin, whole, part, sums,
+                  [&, begin = begin](Value from, ValueRange carried) {
+                    prefetchNext(div(sub(from, begin), index(part)));
+                    Value to = min(add(from, index(part)), whole);
+                    return accumulate(Rows(carried), from, to, left, right);
+                  });
+  else
+    sums = accumulate(sums, begin, whole, left, right);
   std::optional<int64_t> size = getConstantIntValue(sizeOf(loop));
   if (size && *size % unroll == 0)
     return sums;
-  return reduce(whole, end, 1, sums,
-                [&](Value k, ValueRange carried) -> SmallVector<Value> {
-                  return step(k, SmallVector<Value>(carried));
-                });
+  llvm::SaveAndRestore<int64_t> one(unroll, 1);
+  return accumulate(sums, whole, end, left, right);
 }
 
 /// The fill with zeros whose buffer the op is the first one to use; null if

@@ -85,18 +85,12 @@ void QuadraticPanels::packBlock(Value keys, Value values, Value count) {
 VectorBuilder::Rows QuadraticPanels::dotPanel(Value rows, Value panels,
                                               Value size, Value panel,
                                               Value j) {
-  Rows initial(shape.rows, zeros(shape.cols));
-  return reduce(index(0), size, 1, initial,
-                [&](Value d, ValueRange carriedIn) -> SmallVector<Value> {
-                  Rows carried(carriedIn);
-                  Value line =
-                      loadVector(panels, {panel, d, index(0)}, shape.cols);
-                  for (int64_t r = 0; r < shape.rows; ++r)
-                    carried[r] = fmaVector(
-                        splat(load(rows, {add(j, index(r)), d}), shape.cols),
-                        line, carried[r]);
-                  return carried;
-                });
+  return accumulate(
+      Rows(shape.rows, zeros(shape.cols)), index(0), size,
+      [&](int64_t r, Value d) { return load(rows, {add(j, index(r)), d}); },
+      [&](Value d) {
+        return loadVector(panels, {panel, d, index(0)}, shape.cols);
+      });
 }
 
 //===----------------------------------------------------------------------===//
@@ -111,15 +105,13 @@ Value QuadraticPanels::countFrom(Value first) {
 }
 
 Value QuadraticPanels::positions(Value panel) {
-  return countFrom(
-      visible.position(add(range.firstQuery, mul(panel, index(shape.cols)))));
+  return countFrom(visible.position(firstOfPanel(panel)));
 }
 
 Value QuadraticPanels::keptWeights(Value panel, Value j) {
   if (!dropout)
     return {};
-  Value queries =
-      countFrom(add(range.firstQuery, mul(panel, index(shape.cols))));
+  Value queries = countFrom(firstOfPanel(panel));
   return emitKept(b, loc, vectorType(shape.cols), *dropout, batch, head,
                   queries, add(range.firstKey, j));
 }
@@ -129,8 +121,7 @@ Value QuadraticPanels::mayHide(Value panel, Value count) {
     return arith::ConstantIntOp::create(b, loc, 1, 1);
   if (!op.getCausal() && !visible.isLimited())
     return {};
-  Value first =
-      visible.position(add(range.firstQuery, mul(panel, index(shape.cols))));
+  Value first = visible.position(firstOfPanel(panel));
   Value last = add(first, index(shape.cols - 1));
   Value lastKey = sub(add(range.firstKey, count), index(1));
   auto isFurther = [&](Value x, Value y) {
@@ -161,9 +152,8 @@ Value QuadraticPanels::maskScores(Value s, Value panel, Value j,
     return s;
   // Lane i sees the key if token ≤ firstQuery + panel·cols + i + Tk − Tq: the
   // lanes from token − (…) on do.
-  Value firstLane =
-      sub(sub(token, add(range.firstQuery, mul(panel, index(shape.cols)))),
-          sub(dim(op.getKey(), 2), dim(op.getQuery(), 2)));
+  Value firstLane = sub(sub(token, firstOfPanel(panel)),
+                        sub(dim(op.getKey(), 2), dim(op.getQuery(), 2)));
   if (op.getPrefix()) {
     Value inPrefix = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
                                            token, visible.prefix(batch));

@@ -20,14 +20,18 @@
 
 namespace mlir::linattn {
 
-/// Query panels that share one packing of the keys.
-inline constexpr int64_t panelsPerTask = 4;
+/// Queries that share one packing of the keys.
+inline constexpr int64_t queriesPerTask = 128;
 
 class QuadraticPanels : public QuadraticBuilder {
 public:
   QuadraticPanels(OpBuilder &b, QuadraticOp op, TileShape shape,
                   std::optional<Dropout> dropout = std::nullopt)
-      : QuadraticBuilder(b, op, shape), dropout(dropout) {}
+      : QuadraticBuilder(b, op, shape),
+        panelsPerTask(std::max<int64_t>(queriesPerTask / shape.cols, 1)),
+        dropout(dropout) {
+    unroll = std::min(unroll, shape.lanes);
+  }
 
 protected:
   int64_t blockKeys() { return shape.block; }
@@ -35,6 +39,10 @@ protected:
   void setQueries(Value first);
   /// Panels the queries fill, the last one perhaps in part.
   Value panelCount() { return ceilDiv(range.queryCount, shape.cols); }
+
+  Value firstOfPanel(Value panel) {
+    return add(range.firstQuery, mul(panel, index(shape.cols)));
+  }
 
   /// Packs the row of each query transposed into panels [panels, size, cols],
   /// by way of `rows`: of all queries, if there are so many, or else of as many
@@ -65,6 +73,7 @@ protected:
     Value firstQuery, queryCount, keyLimit, firstKey;
   };
   Range range;
+  int64_t panelsPerTask;
   std::optional<Dropout> dropout;
   /// Head sizes, in whole vectors of keys and whole accumulators of values.
   Value keySize, valueSize;

@@ -26,6 +26,8 @@
 
 #include "QuadraticPanels.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 using namespace mlir;
 using namespace mlir::linattn;
 
@@ -43,11 +45,12 @@ public:
 private:
   void emitTask();
   void allocateScratch();
-  void decidePrefetches(Value isFirst, Value hasNext);
+  void decidePrefetches(Value panel);
   void packQueries();
   void packKeys(Value count);
   void initialize();
   void processPanel(Value panel, Value count);
+  Value seesBlock(Value panel, Value count);
   void scorePanel(Value panel, Value count);
   void prefetchQueries(Value panel, Value j);
   void prefetchWhileAccumulating(Value panel, Value i, Value column);
@@ -97,30 +100,30 @@ void QuadraticTile::emitTask() {
   keyShift = headMaximum(range.keyLimit);
   packQueries();
   initialize();
-  forEachRange(
-      visible.begin(range.firstQuery), range.keyLimit,
-      [&](Value from, Value to) {
-        forEach(from, to, blockKeys(), [&](Value start) {
-          range.firstKey = start;
-          Value count = min(sub(to, start), index(blockKeys()));
-          decidePrefetches(
-              compare(arith::CmpIPredicate::eq, start, from),
-              compare(arith::CmpIPredicate::slt, add(start, count), to));
-          packKeys(count);
-          forEach(panelCount(),
-                  [&](Value panel) { processPanel(panel, count); });
-        });
-      });
+  forEachRange(visible.begin(range.firstQuery), range.keyLimit,
+               [&](Value from, Value to) {
+                 forEach(from, to, blockKeys(), [&](Value start) {
+                   range.firstKey = start;
+                   Value count = min(sub(to, start), index(blockKeys()));
+                   fetchesKeys = compare(arith::CmpIPredicate::slt,
+                                         add(start, count), to);
+                   packKeys(count);
+                   forEach(panelCount(),
+                           [&](Value panel) { processPanel(panel, count); });
+                 });
+               });
   writeOutputs();
   freeScratch();
 }
 
-void QuadraticTile::decidePrefetches(Value isFirst, Value hasNext) {
+/// A panel prefetches at the block of keys where its first query begins.
+void QuadraticTile::decidePrefetches(Value panel) {
+  Value isFirst = compare(arith::CmpIPredicate::sle, range.firstKey,
+                          visible.begin(firstOfPanel(panel)));
   Value nextQuery = add(range.firstQuery, index(panelsPerTask * shape.cols));
   fetchesOutputs = isFirst;
   fetchesQueries = both(isFirst, compare(arith::CmpIPredicate::slt, nextQuery,
                                          dim(op.getQuery(), 2)));
-  fetchesKeys = hasNext;
 }
 
 void QuadraticTile::allocateScratch() {
@@ -175,21 +178,33 @@ void QuadraticTile::initialize() {
 
 void QuadraticTile::processPanel(Value panel, Value count) {
   auto run = [&] {
+    decidePrefetches(panel);
     scorePanel(panel, count);
     if (Value hides = mayHide(panel, count))
       ifThen(hides, [&] { hidePanel(panel, count); });
     weighPanel(panel, count);
     accumulatePanel(panel, count);
   };
-  if (!op.getCausal())
-    return run();
-  // A panel whose last query does not reach this block has nothing to do.
-  Value lastQuery =
-      add(range.firstQuery,
-          sub(mul(add(panel, index(1)), index(shape.cols)), index(1)));
-  Value sees = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt,
-                                     visibleEnd(lastQuery), range.firstKey);
-  ifThen(sees, run);
+  if (Value sees = seesBlock(panel, count))
+    ifThen(sees, run);
+  else
+    run();
+}
+
+/// i1: may a query of the panel see a key of the block? Null if always.
+Value QuadraticTile::seesBlock(Value panel, Value count) {
+  bool isWindow = visible.reach() && !visible.globals();
+  if (!op.getCausal() && !isWindow)
+    return {};
+  Value first = firstOfPanel(panel);
+  Value last = add(first, index(shape.cols - 1));
+  Value sees =
+      compare(arith::CmpIPredicate::sgt, visibleEnd(last), range.firstKey);
+  if (!isWindow)
+    return sees;
+  Value end = add(range.firstKey, count);
+  return both(sees,
+              compare(arith::CmpIPredicate::slt, visible.begin(first), end));
 }
 
 /// s[j][:] = Σ_d k[j,d] · qᵀ[d][:], `rows` keys at a time.
@@ -323,20 +338,31 @@ SmallVector<Value> QuadraticTile::accumulateRows(Value panel, Value i,
             : Value();
     return ofPattern ? arith::AndIOp::create(b, loc, sees, ofPattern) : sees;
   };
-  auto accumulate = [&](Value from, Value to, bool seesAll, ValueRange sums) {
+  auto weight = [&](int64_t r, Value j) {
+    return load(scores, {j, add(i, index(r))});
+  };
+  auto valueRow = [&](Value j) {
+    return loadVector(values, {j, column}, cols);
+  };
+  auto addSeen = [&](Value from, Value to, ValueRange sums) {
     return reduce(from, to, 1, sums, [&](Value j, ValueRange carriedIn) {
       SmallVector<Value> carried(carriedIn);
-      Value v = loadVector(values, {j, column}, cols);
+      Value v = valueRow(j);
       for (int64_t r = 0; r < shape.rows; ++r) {
-        Value sum = fmaVector(splat(load(scores, {j, add(i, index(r))}), cols),
-                              v, carried[r]);
-        carried[r] = seesAll ? sum : select(isSeen(r, j), sum, carried[r]);
+        Value sum = fmaVector(splat(weight(r, j), cols), v, carried[r]);
+        carried[r] = select(isSeen(r, j), sum, carried[r]);
       }
       return carried;
     });
   };
+  auto addAll = [&](Value from, Value to, ArrayRef<Value> sums) {
+    Value rest = sub(to, rem(sub(to, from), index(unroll)));
+    Rows whole = accumulate(to_vector(sums), from, rest, weight, valueRow);
+    llvm::SaveAndRestore<int64_t> one(unroll, 1);
+    return accumulate(whole, rest, to, weight, valueRow);
+  };
   if (!op.getCausal() && !visible.isLimited())
-    return accumulate(index(0), count, /*seesAll=*/true, initial);
+    return addAll(index(0), count, initial);
   Value query = add(range.firstQuery, add(mul(panel, index(cols)), i));
   auto inBlock = [&](Value key) {
     return max(min(sub(key, range.firstKey), count), index(0));
@@ -358,16 +384,16 @@ SmallVector<Value> QuadraticTile::accumulateRows(Value panel, Value i,
   SmallVector<Value> sums(initial);
   Value all = index(0);
   if (visible.isDilated())
-    return accumulate(all, last, /*seesAll=*/false, sums);
+    return addSeen(all, last, sums);
   if (visible.reach()) {
     all = min(inBlock(visible.begin(rows.back())), last);
     Value begin =
         visible.globals() ? index(0) : inBlock(visible.begin(rows.front()));
-    sums = accumulate(begin, all, /*seesAll=*/false, sums);
+    sums = addSeen(begin, all, sums);
     first = max(first, all);
   }
-  sums = accumulate(all, first, /*seesAll=*/true, sums);
-  return accumulate(first, last, /*seesAll=*/false, sums);
+  sums = addAll(all, first, sums);
+  return addSeen(first, last, sums);
 }
 
 /// o[i][:] = c[i]·o[i][:] + Σ_j p[j][i] · v[j][:], `rows` queries at a time.

@@ -293,10 +293,12 @@ def LinAttnLowerContractionsPass
     `linalg.matmul`, `linalg.batch_matmul` and any other contraction of floats
     (`linalg.contract`, a `linalg.generic` of products that are summed) become a
     parallel loop over panels of columns and blocks of rows. A task packs its
-    panel of the operand that has the output's last dimension, transposed where
+    panels of the operand that has the output's last dimension, transposed where
     the sums are neighbours in memory, a block of summands at a time, and keeps
-    some rows of the output in registers while the block passes. Sums are in the
-    accumulation type, one chain of fused multiply-adds for each element.
+    some rows of the output in registers while the block passes. It has up to
+    eight panels, one after the other in each block, which share the elements of
+    the other operand: of several heads, where that operand has none. Sums are in
+    the accumulation type, one chain of fused multiply-adds for each element.
 
     An operand that is a vector, fewer than eight rows or summands or a vector
     of columns, and a product within a task stay for

@@ -1,13 +1,15 @@
 // RUN: linattn-opt %s --linattn-lower-contractions --canonicalize | FileCheck %s
 // RUN: linattn-opt %s --linattn-lower-contractions='vector-bits=256 registers=16' --canonicalize | FileCheck %s --check-prefix=AVX2
 
-// Twelve rows of two vectors stay in registers while all summands pass.
+// Twelve rows of two vectors stay in registers while all summands pass. They are
+// one block: there is no next one to prefetch.
 
 // CHECK-LABEL: func.func @matmul(
 // CHECK:         scf.parallel
 // CHECK:           %[[PANEL:.+]] = memref.alloca() {{.*}} : memref<64x32xf32>
 // CHECK:           vector.store {{.*}}, %[[PANEL]]
 // CHECK:           scf.for
+// CHECK-NOT:         memref.prefetch
 // CHECK-COUNT-48:    vector.fma {{.*}} : vector<32xf32>
 // AVX2-LABEL: func.func @matmul(
 // AVX2-COUNT-24: vector.fma {{.*}} : vector<16xf32>
@@ -50,9 +52,10 @@ func.func @merge(%o: memref<2x4x?x16xbf16>, %w: memref<4x16x64xbf16>, %y: memref
 }
 
 // Blocks of a long sum: a panel of each stays in a first cache, and rows of the
-// output take the sums of one block after another. Each step of a sweep
-// prefetches a row of the next block, its last line included, since it may begin
-// within a line.
+// output take the sums of one block after another. Every 32 summands of a tile
+// prefetch its share of the rows of the next block, the last line of a row
+// included, since it may begin within a line. The last tile has the eight rows
+// that are left of 128.
 
 // CHECK-LABEL: func.func @long(
 // CHECK:         scf.parallel
@@ -61,15 +64,63 @@ func.func @merge(%o: memref<2x4x?x16xbf16>, %w: memref<4x16x64xbf16>, %y: memref
 // CHECK:             %[[END:.+]] = arith.minsi
 // CHECK:             scf.for {{.*}} = %[[BEGIN]] to %[[END]] step
 // CHECK:               vector.store {{.*}}, %[[PANEL]]
-// CHECK:             scf.for
-// CHECK:               scf.for
-// CHECK:                 %[[NEXT:.+]] = arith.minsi {{.*}}, %c999
-// CHECK-NEXT:            memref.prefetch %arg1[%[[NEXT]], %{{.*}}], read, locality<2>
-// CHECK-COUNT-2:         memref.prefetch %arg1[%[[NEXT]], %{{.*}}]
-// CHECK:                 vector.fma
+// CHECK:             scf.for %{{.+}} = %c0 to %c120 step %c12
+// CHECK:               %{{.+}}:12 = scf.for %{{.+}} = %[[BEGIN]] to %{{.+}} step %c32 iter_args
+// CHECK:                 scf.for %{{.+}} = %c0 to %c3 step %c1
+// CHECK:                   %[[NEXT:.+]] = arith.minsi {{.*}}, %c999
+// CHECK-NEXT:              memref.prefetch %arg1[%[[NEXT]], %{{.*}}], read, locality<2>
+// CHECK-COUNT-2:           memref.prefetch %arg1[%[[NEXT]], %{{.*}}]
+// CHECK:                 %{{.+}}:12 = scf.for %{{.+}} to %{{.+}} step %c4 iter_args
+// CHECK-COUNT-48:          vector.fma
+// CHECK-NOT:               vector.fma
+// CHECK:               vector.transfer_write
+// CHECK:             scf.for %{{.+}} = %[[BEGIN]] to %{{.+}} step %c32 iter_args
+// CHECK-COUNT-32:        vector.fma
+// CHECK-NOT:             vector.fma
 // CHECK:               vector.transfer_write
 func.func @long(%a: memref<128x1000xf32>, %b: memref<1000x96xf32>, %c: memref<128x96xf32>) {
   linalg.matmul ins(%a, %b : memref<128x1000xf32>, memref<1000x96xf32>) outs(%c : memref<128x96xf32>)
+  return
+}
+
+// Weights that all heads share, summed over tokens: the panels of four heads take
+// one task. A token's weights, neighbours in memory, take a line beside the panel:
+// 96 tokens fill a first cache.
+
+// CHECK-LABEL: func.func @shared(
+// CHECK:         scf.parallel (%{{.+}}) = (%c0) to (%c8)
+// CHECK:           memref.alloca() {{.*}} : memref<96x64xf32>
+// CHECK:           %[[FROM:.+]] = arith.muli %{{.+}}, %c4
+// CHECK:           %[[TO:.+]] = arith.minsi %{{.+}}, %c32
+// CHECK:           scf.for %{{.+}} = %c0 to %c4096 step %c96
+// CHECK:             scf.for %[[PANEL:.+]] = %[[FROM]] to %[[TO]] step
+// CHECK:               %[[HEAD:.+]] = arith.remsi %[[PANEL]], %c32
+// CHECK:               vector.transfer_read %arg1[%{{.+}}, %[[HEAD]], %c0]
+// CHECK:               vector.transfer_write {{.*}}, %arg2[%[[HEAD]], %{{.+}}, %c0]
+#e = affine_map<(h, r, d, t) -> (t, r)>
+#k = affine_map<(h, r, d, t) -> (t, h, d)>
+#s = affine_map<(h, r, d, t) -> (h, r, d)>
+func.func @shared(%e: memref<4096x128xf32>, %k: memref<4096x32x64xf32>, %s: memref<32x128x64xf32>) {
+  linalg.contract indexing_maps = [#e, #k, #s] ins(%e, %k : memref<4096x128xf32>, memref<4096x32x64xf32>) outs(%s : memref<32x128x64xf32>)
+  return
+}
+
+// Any number of rows: whole tiles take each row as it comes, the last one repeats
+// the last row. Any number of panels: as many a task as leave eight tasks.
+
+// CHECK-LABEL: func.func @rows(
+// CHECK:         %[[PANELS:.+]] = arith.divsi %{{.+}}, %c8 : index
+// CHECK-NEXT:    %[[MOST:.+]] = arith.minsi %[[PANELS]], %c8 : index
+// CHECK-NEXT:    arith.maxsi %[[MOST]], %c1 : index
+// CHECK:         scf.parallel
+// CHECK:           scf.for {{.*}} step %c12
+// CHECK-NOT:         arith.minsi %{{.+}}, %{{.+}} : index
+// CHECK-COUNT-48:    vector.fma
+// CHECK:           scf.if
+// CHECK-COUNT-12:    arith.minsi
+// CHECK-COUNT-48:    vector.fma
+func.func @rows(%a: memref<?x64xf32>, %b: memref<64x32xf32>, %c: memref<?x32xf32>) {
+  linalg.matmul ins(%a, %b : memref<?x64xf32>, memref<64x32xf32>) outs(%c : memref<?x32xf32>)
   return
 }
 

@@ -19,8 +19,8 @@ func.func @forward(%x: memref<1x2x1024x64xf32>, %l: memref<1x2x1024xf32>) {
 // CHECK-LABEL: func.func @prefetch(
 // CHECK-SAME:    %[[Q:[a-z0-9]+]]: memref<1x2x?x64xf32>, %[[K:[a-z0-9]+]]: memref<1x2x?x64xf32>, %[[V:[a-z0-9]+]]: memref<1x2x?x64xf32>, %[[O:[a-z0-9]+]]: memref<1x2x?x64xf32>
 // CHECK:         scf.for %[[KEY:.+]] = %c0 to %[[KEYS:[0-9]+]] step %c32
-// CHECK:           %[[IS_FIRST:.+]] = arith.cmpi eq, %[[KEY]], %c0
 // CHECK:           %[[HAS_NEXT:.+]] = arith.cmpi slt, %{{.+}}, %[[KEYS]]
+// CHECK:           %[[IS_FIRST:.+]] = arith.cmpi sle, %[[KEY]], %c0
 // CHECK:           %[[HAS_QUERY:.+]] = arith.cmpi slt, %{{.+}}, %{{.+}} : index
 // CHECK:           %[[FETCHES_QUERIES:.+]] = arith.andi %[[IS_FIRST]], %[[HAS_QUERY]]
 // CHECK:           scf.if %[[FETCHES_QUERIES]]
@@ -35,6 +35,43 @@ func.func @forward(%x: memref<1x2x1024x64xf32>, %l: memref<1x2x1024xf32>) {
 // CHECK-NOT:       memref.prefetch
 func.func @prefetch(%q: memref<1x2x?x64xf32>, %k: memref<1x2x?x64xf32>, %v: memref<1x2x?x64xf32>, %o: memref<1x2x?x64xf32>, %l: memref<1x2x?xf32>) {
   linattn.softmax %q, %k, %v into(%o, %l) : (memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?xf32>) -> ()
+  return
+}
+
+// Four panels of queries share blocks of keys. Of a window one panel sees fewer of
+// them: those from its first query's first key to its last query's last one.
+
+// CHECK-LABEL: func.func @window(
+// CHECK:         scf.for %[[KEY:.+]] = %{{[0-9]+}} to %{{[0-9]+}} step %c32
+// CHECK:           scf.for %[[PANEL:.+]] = %c0 to
+// CHECK:             %[[ENDS:.+]] = arith.cmpi sgt, %{{.+}}, %[[KEY]]
+// CHECK:             %[[BEGINS:.+]] = arith.cmpi slt, %{{.+}}, %{{.+}}
+// CHECK:             %[[SEES:.+]] = arith.andi %[[ENDS]], %[[BEGINS]]
+// CHECK:             scf.if %[[SEES]]
+// CHECK:               vector.fma
+func.func @window(%x: memref<1x2x1024x64xf32>, %l: memref<1x2x1024xf32>) {
+  linattn.softmax %x, %x, %x into(%x, %l) {causal, pattern = #linattn.pattern<window = 64>} : (memref<1x2x1024x64xf32>, memref<1x2x1024x64xf32>, memref<1x2x1024x64xf32>, memref<1x2x1024x64xf32>, memref<1x2x1024xf32>) -> ()
+  return
+}
+
+// The same to both sides, of any length. With global tokens every panel sees every block.
+
+// CHECK-LABEL: func.func @both_sides(
+// CHECK:         scf.for %[[KEY:.+]] = %{{[0-9]+}} to %{{[0-9]+}} step %c32
+// CHECK:             %[[ENDS:.+]] = arith.cmpi sgt, %{{.+}}, %[[KEY]]
+// CHECK:             %[[SEES:.+]] = arith.andi %[[ENDS]], %
+// CHECK:             scf.if %[[SEES]]
+// CHECK:               vector.fma
+func.func @both_sides(%x: memref<1x2x?x64xf32>, %l: memref<1x2x?xf32>) {
+  linattn.softmax %x, %x, %x into(%x, %l) {pattern = #linattn.pattern<window = 64>} : (memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?xf32>) -> ()
+  return
+}
+
+// CHECK-LABEL: func.func @globals(
+// CHECK-NOT:     arith.cmpi sgt
+// CHECK:         vector.fma
+func.func @globals(%x: memref<1x2x1024x64xf32>, %l: memref<1x2x1024xf32>) {
+  linattn.softmax %x, %x, %x into(%x, %l) {pattern = #linattn.pattern<window = 64, globals = 2>} : (memref<1x2x1024x64xf32>, memref<1x2x1024x64xf32>, memref<1x2x1024x64xf32>, memref<1x2x1024x64xf32>, memref<1x2x1024xf32>) -> ()
   return
 }
 
