@@ -4,7 +4,8 @@
 
 Every process has one thread. Processes and the single process take turns; times are the
 least of the repetitions, the median ratio is that of their medians. CPU time is what a process computes, without its waits: on a machine
-whose cores are busy it shows what the ratio would be.
+whose cores are busy it shows what the ratio would be. With --keep outputs go to memory that all repetitions share; without it, as with
+gradients, each gets pages that the system clears first.
 """
 
 import argparse
@@ -55,9 +56,10 @@ def measure(rank, path, options):
     mine = [parallel.split(x) for x in whole]
     if options.backward:
         whole, mine = ([x.requires_grad_() for x in arrays] for arrays in (whole, mine))
+    kept = {id(arrays): torch.zeros_like(arrays[2]) if options.keep else None for arrays in (whole, mine)}
 
     def call(run, arrays):
-        o = run(function, *arrays, form=options.form)
+        o = run(function, *arrays, form=options.form, out=kept[id(arrays)])
         if options.backward:
             o.sum().backward()
             for x in arrays:
@@ -88,7 +90,7 @@ def measure(rank, path, options):
         median = {name: statistics.median(values) for name, values in times.items()}
         record = {
             "family": options.family, "form": options.form, "backward": options.backward, "layout": options.layout,
-            "processes": options.processes, "tokens": options.tokens, "heads": options.heads, "size": options.size,
+            "processes": options.processes, "outputs kept": options.keep, "tokens": options.tokens, "heads": options.heads, "size": options.size,
             "seconds of one": best["one"], "seconds of all": best["all"], "ratio": best["one"] / best["all"],
             "median ratio": median["one"] / median["all"],
             "CPU seconds of one": best["CPU of one"], "CPU seconds of a rank": best["CPU of a rank"],
@@ -109,6 +111,7 @@ def main():
     parser.add_argument("--size", type=int, default=64)
     parser.add_argument("--panels", type=int)
     parser.add_argument("--backward", action="store_true", help="with gradients")
+    parser.add_argument("--keep", action="store_true", help="outputs in memory that is kept")
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -104,8 +104,14 @@ def bits(rank):
             parallel = SequenceParallel(group, layout=layout)
             for (case, form), whole in wholes.items():
                 parallel.panels = 1 if case == "retention" else 2 if size == 3 else None
-                o = call(parallel, case, [parallel.split(x) for x in inputs(case)], form=form)
+                parts = [parallel.split(x) for x in inputs(case)]
+                o = call(parallel, case, parts, form=form)
                 rank.note(f"{case} {form} {layout} {size}", torch.equal(o, parallel.split(whole)))
+                if size == 2:
+                    # Rows that are not neighbours in memory.
+                    out = torch.full((*o.shape[:-1], o.shape[-1] + 3), torch.nan)[..., :-3]
+                    again = call(parallel, case, parts, form=form, out=out)
+                    rank.note(f"kept {case} {form} {layout}", again is out and torch.equal(out, o))
 
 
 def ahead(rank):
@@ -293,6 +299,10 @@ def errors(rank):
     refused("heads", linattn.retnet, q, k, v[:, :, :3] if last else v)
     refused("offsets", linattn.retnet, q[:1], k[:1], v[:1], cu_seqlens=[0, T + 1])
     refused("in place", linattn.retnet, q, k, v, inplace=True)
+    out = parallel(linattn.retnet, q, k, v)
+    refused("out", linattn.retnet, q, k, v, out=out[:, 1:] if last else out)
+    refused("out of dtype", linattn.retnet, q, k, v, out=out.double())
+    refused("out of gradients", linattn.retnet, q.clone().requires_grad_(), k, v, out=out)
     refused("function", torch.add, q, k)
     refused("array", linattn.retnet, q.numpy(), k, v)
     parallel.panels = 3

@@ -54,6 +54,13 @@ def test_bits_do_not_depend_on_processes(ranks):
     assert all(found[1] for found in found), found
 
 
+def test_outputs_in_place(ranks):
+    """With `out=`, in the caller's tensor, of any strides."""
+    found = entries(ranks, ["kept"])
+    # Two ranks in both layouts.
+    assert len(found) == 7 * 4 and all(value for _, value in found), found
+
+
 def test_states_go_ahead_of_outputs(ranks):
     """For each rank behind, a panel; none where tokens read the state, as those of kda do."""
     assert [ranks[rank]["ahead"].tolist() for rank in range(3)] == [[2, 0, 0], [1, 1, 0], [0, 2, 0]]
@@ -170,6 +177,8 @@ EXPECTED = {
     "gradients": "got gradients not recorded on rank 0 and gradients recorded on rank 1",
     "offsets": f"cu_seqlens: expected to end at {worker.T}, the tokens of all ranks, but got {worker.T + 1}",
     "in place": "UnsupportedError: inplace: expected it only on one process",
+    "out of dtype": "TypeError: out: expected dtype float32, but got float64",
+    "out of gradients": "UnsupportedError: out: expected None where gradients are recorded, but got a tensor",
     "function": "TypeError: function: expected linattn.scan or a named family of linattn, but got add",
     "array": "TypeError: q: expected a tensor of PyTorch, but got ndarray",
     "panels": "ValueError: panels: expected one of 1, 2, 4 for gla, but got 3",
@@ -184,7 +193,11 @@ def test_errors(ranks, name):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("lengths", "k: expected the sequence length of q, 14, but got 13"), ("heads", "expected ")],
+    [
+        ("lengths", "k: expected the sequence length of q, 14, but got 13"),
+        ("heads", "expected "),
+        ("out", "out: expected shape (2, 14, 8, 32), the tokens of this rank, but got (2, 13, 8, 32)"),
+    ],
 )
 def test_errors_of_one_rank(ranks, name, message):
     assert message in str(ranks[1][name]) and str(ranks[1][name]).startswith("ValueError")

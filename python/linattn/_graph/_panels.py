@@ -23,7 +23,7 @@ _SCAN = {**_TOKENS, **{name: layout for name, (_, layout) in GATES.items()}}
 _STATES = ("initial_state", "initial_states", "Input_States")
 _RETURNS = ("return_state", "output_final_state", "return_final_states", "return_last_state")
 # Options that mean nothing for a part of the tokens, or for a state that goes on to another process.
-_REFUSED = {"out": None, "inplace": False, "states_every": None, "state_indices": None}
+_REFUSED = {"inplace": False, "states_every": None, "state_indices": None}
 # The dimension that divides a recurrence into panels, if it is not heads: in these families the
 # computation depends on the head's number.
 _PANELS = {"retnet": "V", "lightning": "V", "hgrn": "V", "rwkv4": "C", "selective_scan": "C"}
@@ -70,13 +70,20 @@ class Call:
       operands: the arrays that are there, by name, but for the states and cu_seqlens.
       initial: the parts of the initial state, or None.
       returns: whether the final state is returned.
+      out: where the outputs go, or None.
+      takes_out: whether the caller of this class may say so.
     """
+
+    takes_out = False
 
     def __init__(self, function, name, described, arguments):
         self.function, self.name = function, name
-        for option, harmless in _REFUSED.items():
-            if arguments.pop(option, harmless) is not harmless:
-                raise UnsupportedError(f"{option}: expected it only on one process, but got it on several")
+        self.out = arguments.pop("out", None)
+        refused = [option for option, harmless in _REFUSED.items() if arguments.pop(option, harmless) is not harmless]
+        if self.out is not None and not self.takes_out:
+            refused.append("out")
+        if refused:
+            raise UnsupportedError(f"{refused[0]}: expected it only on one process, but got it on several")
         self._state_name = next((option for option in _STATES if option in arguments), None)
         self._returns_name = next((option for option in _RETURNS if option in arguments), None)
         if self._state_name is None or self._returns_name is None:

@@ -15,6 +15,8 @@ def bind(function, args, kwargs):
 
 
 class Call(_panels.Call):
+    takes_out = True
+
     @property
     def device(self):
         return next(iter(self.operands.values())).device

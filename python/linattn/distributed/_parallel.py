@@ -61,7 +61,7 @@ class SequenceParallel:
           args, kwargs: those of the function, tensors of PyTorch. Operands with tokens are
             this rank's, ``[B, T of this rank, H, D]``; `cu_seqlens` holds the offsets of the
             whole, and the initial state one row for each sequence of the whole, the same on
-            every rank.
+            every rank. `out`, without gradients, is where this rank's outputs go.
 
         Returns:
           The results of the function: the outputs of this rank's tokens, and on request the
@@ -71,7 +71,8 @@ class SequenceParallel:
         Raises:
           ValueError, TypeError: naming the operand, what was expected and what came. Where
             ranks differ, the same error on all of them.
-          UnsupportedError: `inplace`, `out` and others that have no meaning for a part.
+          UnsupportedError: `inplace` and others that have no meaning for a part; `out` where
+            gradients are recorded.
           PeerError: another rank is lost, does not answer in time, or has failed.
         """
         return _recurrence.run(self, function, args, kwargs)

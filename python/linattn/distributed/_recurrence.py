@@ -113,6 +113,7 @@ class _Job:
             raise UnsupportedError(
                 f"{call.name}: expected a state of {len(call.state_axes)} parts, but got {len(self.states)}"
             )
+        self._check_out(length)
         self.dtype = self.states[0].dtype
         if any(part.dtype != self.dtype for part in self.states):
             raise UnsupportedError(f"{call.name}: expected a state whose parts have one dtype, but got several")
@@ -124,6 +125,24 @@ class _Job:
                 raise ValueError(f"initial_state: expected shapes {expected}, but got {got}")
         self.shapes = expected
         return length
+
+    def _shape_of_output(self, length):
+        shape = list(self.output.shape)
+        shape[self.call.output_time()] = length
+        return tuple(shape)
+
+    def _check_out(self, length):
+        out = self.call.out
+        if out is None:
+            return
+        self.call.check("out", out)
+        if self.records:
+            raise UnsupportedError("out: expected None where gradients are recorded, but got a tensor")
+        shape = self._shape_of_output(length)
+        if tuple(out.shape) != shape:
+            raise ValueError(f"out: expected shape {shape}, the tokens of this rank, but got {tuple(out.shape)}")
+        if out.dtype != self.output.dtype:
+            raise TypeError(f"out: expected dtype {str(self.output.dtype)[6:]}, but got {str(out.dtype)[6:]}")
 
     def _describe(self, parallel):
         return [
@@ -143,9 +162,9 @@ class _Job:
 
     def forward(self):
         call = self.call
-        shape = list(self.output.shape)
-        shape[call.output_time()] = call.length()
-        output = _places.empty(shape, self.output.dtype, call.device)
+        output = call.out
+        if output is None:
+            output = _places.empty(self._shape_of_output(call.length()), self.output.dtype, call.device)
         finals = [part.new_zeros(shape) for part, shape in zip(self.states, self.shapes)] if call.returns else []
         for index, slot, piece in self.pieces:
             ahead, later = self._count_ahead(index, piece), []
