@@ -302,6 +302,7 @@ def errors(rank):
     out = parallel(linattn.retnet, q, k, v)
     refused("out", linattn.retnet, q, k, v, out=out[:, 1:] if last else out)
     refused("out of dtype", linattn.retnet, q, k, v, out=out.double())
+    refused("out of device", linattn.retnet, q, k, v, out=out.to("meta"))
     refused("out of gradients", linattn.retnet, q.clone().requires_grad_(), k, v, out=out)
     refused("function", torch.add, q, k)
     refused("array", linattn.retnet, q.numpy(), k, v)

@@ -178,6 +178,7 @@ EXPECTED = {
     "offsets": f"cu_seqlens: expected to end at {worker.T}, the tokens of all ranks, but got {worker.T + 1}",
     "in place": "UnsupportedError: inplace: expected it only on one process",
     "out of dtype": "TypeError: out: expected dtype float32, but got float64",
+    "out of device": "ValueError: out: expected a tensor on cpu, that of the operands, but got meta",
     "out of gradients": "UnsupportedError: out: expected None where gradients are recorded, but got a tensor",
     "function": "TypeError: function: expected linattn.scan or a named family of linattn, but got add",
     "array": "TypeError: q: expected a tensor of PyTorch, but got ndarray",

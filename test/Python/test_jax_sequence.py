@@ -115,6 +115,7 @@ refused(lambda call, q: call(linattn.scan, q, q, q, cu_seqlens=np.array([0, 12])
 refused(lambda call, q: call(linattn.scan, q, q, q, initial_state=q[:, 0]), q)
 refused(lambda call, q: call(linattn.scan, q, q, q), q, panels=3)
 refused(lambda call, q: call(linattn.scan, q, q[:, 1:], q), q)
+refused(lambda call, q: call(linattn.scan, q, q, q, out=q), q)
 refused(lambda call, q: call(jnp.sin, q), q)
 refused(lambda call, x: call.causal_conv1d(x, draw(6, 20)), draw(B, T, 6))
 for arguments, options in (((1,), {}), (("seq",), {"panels": 1.5})):
@@ -128,6 +129,7 @@ for arguments, options in (((1,), {}), (("seq",), {"panels": 1.5})):
         "ValueError initial_state: expected shapes [(2, 4, 8, 8)], but got [(2, 4, 8)]",
         "ValueError panels: expected one of 1, 2, 4 for scan, but got 3",
         "ValueError k: expected the sequence length of q, 12, but got 11",
+        "UnsupportedError out: expected it only on one process, but got it on several",
         "TypeError function: expected linattn.scan or a named family of linattn, but got sin",
         "ValueError x: expected at least 19 tokens on every device, but got 12",
         "axis_name: expected the name of an axis, but got int",

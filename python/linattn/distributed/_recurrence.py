@@ -143,6 +143,8 @@ class _Job:
             raise ValueError(f"out: expected shape {shape}, the tokens of this rank, but got {tuple(out.shape)}")
         if out.dtype != self.output.dtype:
             raise TypeError(f"out: expected dtype {str(self.output.dtype)[6:]}, but got {str(out.dtype)[6:]}")
+        if out.device != self.call.device:
+            raise ValueError(f"out: expected a tensor on {self.call.device}, that of the operands, but got {out.device}")
 
     def _describe(self, parallel):
         return [
