@@ -32,7 +32,6 @@
 #include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
-#include "llvm/Support/SaveAndRestore.h"
 
 namespace mlir::linattn {
 #define GEN_PASS_DEF_LINATTNLOWERCONTRACTIONSPASS
@@ -121,9 +120,9 @@ public:
   void emit();
 
 private:
-  /// A's part of the rows of a task stays in a second cache for all panels of
-  /// the task, of which there are so many only if `fewTasks` are left.
-  static constexpr int64_t leastTaskRows = 192, taskPanels = 8, fewTasks = 8;
+  /// A task has up to `taskPanels` panels, fewer where less than `leastTasks`
+  /// tasks would be left. Its rows of A stay in a second cache for all of them.
+  static constexpr int64_t leastTaskRows = 192, taskPanels = 8, leastTasks = 8;
   /// Summands between prefetches, some steps; a block has several parts.
   static constexpr int64_t part = 32;
 
@@ -170,8 +169,8 @@ private:
   /// The current value of each loop.
   SmallVector<Value> at;
   Value panel, column, blockBegin, blockEnd;
-  /// Rows of the next block that earlier tiles prefetch, and that a part does.
-  Value prefetched, partRows;
+  /// Parts of the tiles before this one, and the rows that a part prefetches.
+  Value partsBefore, partRows;
 };
 
 /// Of all loops some operand has the size.
@@ -280,9 +279,9 @@ void ContractionTile::emit() {
   Value m = sizeOf(dims.m), blocks = ceilDiv(m, taskRows);
   Value panels = mul(ceilDiv(sizeOf(dims.n), cols), sizeOf(dims.ofPanels));
   Value others = mul(blocks, sizeOf(dims.outer));
-  // As many panels a task as leave enough tasks for all threads.
+  // A task groups panels while enough tasks for all threads remain.
   Value perTask =
-      max(min(div(mul(panels, others), index(fewTasks)), index(taskPanels)),
+      max(min(div(mul(panels, others), index(leastTasks)), index(taskPanels)),
           index(1));
   Value groups = ceilDiv(panels, perTask);
   parallel(mul(groups, others), [&](Value task) {
@@ -308,10 +307,10 @@ void ContractionTile::emit() {
 void ContractionTile::sweepTask(Value first, Value end) {
   Value whole = sub(end, rem(sub(end, first), index(rowsAtOnce)));
   Value tiles = ceilDiv(sub(end, first), rowsAtOnce);
-  partRows = ceilDiv(index(blockDepth), mul(tiles, index(blockDepth / part)));
+  Value parts = index(blockDepth / part);
+  partRows = ceilDiv(index(blockDepth), mul(tiles, parts));
   auto sweep = [&](Value row, int64_t count, Value last) {
-    Value tile = div(sub(row, first), index(rowsAtOnce));
-    prefetched = mul(mul(tile, index(blockDepth / part)), partRows);
+    partsBefore = mul(div(sub(row, first), index(rowsAtOnce)), parts);
     sweepRows(row, count, last);
   };
   forEach(first, whole, rowsAtOnce,
@@ -375,12 +374,12 @@ void ContractionTile::packTransposed(Value row) {
   });
 }
 
-/// Prefetches the rows of the next block that are the share of one part of a
-/// tile's sums; past the last row that one again.
+/// Prefetches the rows of the next block that are the share of one part of the
+/// tiles, by its number; past the last row that one again.
 void ContractionTile::prefetchNext(Value number) {
   unsigned sum = dims.k.front();
   Value current = at[sum], last = sub(sizeOf(sum), index(1));
-  Value first = add(blockEnd, add(prefetched, mul(number, partRows)));
+  Value first = add(blockEnd, mul(number, partRows));
   at[dims.n] = column;
   forEach(partRows, [&](Value i) {
     at[sum] = min(add(first, i), last);
@@ -442,11 +441,12 @@ SmallVector<Value> ContractionTile::sum(SmallVector<Value> sums, unsigned level,
   auto right = [&, begin = begin](Value k) {
     return loadVector(panel, {add(row, sub(k, begin)), index(0)}, cols);
   };
-  Value whole = sub(end, rem(sub(end, begin), index(unroll)));
+  Value whole = endOfSteps(begin, end);
   if (prefetches())
     sums = reduce(begin, whole, part, sums,
                   [&, begin = begin](Value from, ValueRange carried) {
-                    prefetchNext(div(sub(from, begin), index(part)));
+                    Value done = div(sub(from, begin), index(part));
+                    prefetchNext(add(partsBefore, done));
                     Value to = min(add(from, index(part)), whole);
                     return accumulate(Rows(carried), from, to, left, right);
                   });
@@ -455,8 +455,7 @@ SmallVector<Value> ContractionTile::sum(SmallVector<Value> sums, unsigned level,
   std::optional<int64_t> size = getConstantIntValue(sizeOf(loop));
   if (size && *size % unroll == 0)
     return sums;
-  llvm::SaveAndRestore<int64_t> one(unroll, 1);
-  return accumulate(sums, whole, end, left, right);
+  return accumulateRest(sums, whole, end, left, right);
 }
 
 /// The fill with zeros whose buffer the op is the first one to use; null if

@@ -14,7 +14,7 @@ using namespace mlir::linattn;
 void QuadraticPanels::setQueries(Value first) {
   range.firstQuery = first;
   range.queryCount =
-      min(sub(dim(op.getQuery(), 2), first), index(shape.cols * panelsPerTask));
+      min(sub(dim(op.getQuery(), 2), first), index(queriesOfTask()));
   // Of all queries: a global one may see more keys than a later one.
   range.keyLimit = max(visibleEnd(first),
                        visibleEnd(sub(add(first, range.queryCount), index(1))));

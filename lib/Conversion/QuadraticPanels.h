@@ -20,22 +20,20 @@
 
 namespace mlir::linattn {
 
-/// Queries that share one packing of the keys.
-inline constexpr int64_t queriesPerTask = 128;
-
 class QuadraticPanels : public QuadraticBuilder {
 public:
   QuadraticPanels(OpBuilder &b, QuadraticOp op, TileShape shape,
                   std::optional<Dropout> dropout = std::nullopt)
-      : QuadraticBuilder(b, op, shape),
-        panelsPerTask(std::max<int64_t>(queriesPerTask / shape.cols, 1)),
-        dropout(dropout) {
+      : QuadraticBuilder(b, op, shape), dropout(dropout) {
     unroll = std::min(unroll, shape.lanes);
   }
 
 protected:
   int64_t blockKeys() { return shape.block; }
-  /// Takes up to `panelsPerTask` panels of queries from this one on.
+  /// 128 queries share one packing of the keys, or one panel that is wider.
+  int64_t panelsPerTask() { return std::max<int64_t>(128 / shape.cols, 1); }
+  int64_t queriesOfTask() { return panelsPerTask() * shape.cols; }
+  /// Takes the queries of a task from this one on, or those that are left.
   void setQueries(Value first);
   /// Panels the queries fill, the last one perhaps in part.
   Value panelCount() { return ceilDiv(range.queryCount, shape.cols); }
@@ -73,7 +71,6 @@ protected:
     Value firstQuery, queryCount, keyLimit, firstKey;
   };
   Range range;
-  int64_t panelsPerTask;
   std::optional<Dropout> dropout;
   /// Head sizes, in whole vectors of keys and whole accumulators of values.
   Value keySize, valueSize;

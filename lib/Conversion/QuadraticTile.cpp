@@ -26,8 +26,6 @@
 
 #include "QuadraticPanels.h"
 
-#include "llvm/Support/SaveAndRestore.h"
-
 using namespace mlir;
 using namespace mlir::linattn;
 
@@ -87,10 +85,10 @@ private:
 void QuadraticTile::emit() {
   keySize = roundUp(dim(op.getQuery(), 3), shape.lanes);
   valueSize = roundUp(dim(op.getValue(), 3), shape.cols);
-  Value blocks = ceilDiv(dim(op.getQuery(), 2), shape.cols * panelsPerTask);
+  Value blocks = ceilDiv(dim(op.getQuery(), 2), queriesOfTask());
   parallel(mul(batchHeads(), blocks), [&](Value task) {
     locate(div(task, blocks));
-    setQueries(mul(rem(task, blocks), index(shape.cols * panelsPerTask)));
+    setQueries(mul(rem(task, blocks), index(queriesOfTask())));
     emitTask();
   });
 }
@@ -120,7 +118,7 @@ void QuadraticTile::emitTask() {
 void QuadraticTile::decidePrefetches(Value panel) {
   Value isFirst = compare(arith::CmpIPredicate::sle, range.firstKey,
                           visible.begin(firstOfPanel(panel)));
-  Value nextQuery = add(range.firstQuery, index(panelsPerTask * shape.cols));
+  Value nextQuery = add(range.firstQuery, index(queriesOfTask()));
   fetchesOutputs = isFirst;
   fetchesQueries = both(isFirst, compare(arith::CmpIPredicate::slt, nextQuery,
                                          dim(op.getQuery(), 2)));
@@ -130,7 +128,7 @@ void QuadraticTile::allocateScratch() {
   OpFoldResult features = getAsOpFoldResult(keySize);
   OpFoldResult columns = getAsOpFoldResult(valueSize);
   auto size = [&](int64_t n) -> OpFoldResult { return b.getIndexAttr(n); };
-  OpFoldResult panels = size(panelsPerTask), cols = size(shape.cols),
+  OpFoldResult panels = size(panelsPerTask()), cols = size(shape.cols),
                block = size(blockKeys());
   rows = scratch({size(shape.lanes), features});
   transposed = scratch({panels, features, cols});
@@ -231,7 +229,7 @@ void QuadraticTile::prefetchQueries(Value panel, Value j) {
   int64_t keys = std::min(known.value_or(blockKeys()), blockKeys());
   int64_t share = llvm::divideCeil(
       shape.cols, llvm::divideCeil(std::max<int64_t>(keys, 1), shape.rows));
-  Value ahead = add(mul(add(panel, index(panelsPerTask)), index(shape.cols)),
+  Value ahead = add(mul(add(panel, index(panelsPerTask())), index(shape.cols)),
                     mul(div(j, index(shape.rows)), index(share)));
   prefetchTokens(op.getQuery(), {batch, queryHead},
                  add(range.firstQuery, ahead), share, index(0),
@@ -356,10 +354,9 @@ SmallVector<Value> QuadraticTile::accumulateRows(Value panel, Value i,
     });
   };
   auto addAll = [&](Value from, Value to, ArrayRef<Value> sums) {
-    Value rest = sub(to, rem(sub(to, from), index(unroll)));
+    Value rest = endOfSteps(from, to);
     Rows whole = accumulate(to_vector(sums), from, rest, weight, valueRow);
-    llvm::SaveAndRestore<int64_t> one(unroll, 1);
-    return accumulate(whole, rest, to, weight, valueRow);
+    return accumulateRest(whole, rest, to, weight, valueRow);
   };
   if (!op.getCausal() && !visible.isLimited())
     return addAll(index(0), count, initial);

@@ -53,7 +53,6 @@ private:
   void writeQueries();
   void addSegments(Value sums, Value output);
   Value allocateSums(Value like);
-  Value queriesOfTask() { return index(shape.cols * panelsPerTask); }
 
   /// The least queries of a segment, and the largest number of segments: each
   /// adds sums of dk and dv.
@@ -77,7 +76,7 @@ void SoftmaxGradientTile::emit() {
   segments =
       max(min(ceilDiv(count, segmentQueries), index(mostSegments)), index(1));
   Value length = roundUp(div(sub(add(count, segments), index(1)), segments),
-                         shape.cols * panelsPerTask);
+                         queriesOfTask());
   keySize = roundUp(dim(op.getKey(), 3), shape.lanes);
   valueSize = roundUp(dim(op.getValue(), 3), shape.lanes);
   keySums = allocateSums(op.getKey());
@@ -94,7 +93,7 @@ void SoftmaxGradientTile::emit() {
       });
     Value first = mul(rem(task, segments), length);
     Value last = min(add(first, length), count);
-    auto loop = scf::ForOp::create(b, loc, first, last, queriesOfTask());
+    auto loop = scf::ForOp::create(b, loc, first, last, index(queriesOfTask()));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     setQueries(loop.getInductionVar());
@@ -137,9 +136,8 @@ void SoftmaxGradientTile::allocateScratch() {
   auto padded = [&](Value x) {
     return getAsOpFoldResult(roundUp(dim(x, 3), shape.cols));
   };
-  OpFoldResult panels = size(panelsPerTask), cols = size(shape.cols),
-               block = size(blockKeys()),
-               count = size(panelsPerTask * shape.cols),
+  OpFoldResult panels = size(panelsPerTask()), cols = size(shape.cols),
+               block = size(blockKeys()), count = size(queriesOfTask()),
                features = padded(op.getKey()), columns = padded(op.getValue());
   queryPanels = scratch({panels, features, cols});
   cotangentPanels = scratch({panels, columns, cols});

@@ -9,6 +9,8 @@
 #include "VectorBuilder.h"
 #include "linattn/Support/Sizes.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 using namespace mlir;
 using namespace mlir::linattn;
 
@@ -59,6 +61,14 @@ VectorBuilder::accumulate(Rows sums, Value begin, Value end,
                   }
                   return next;
                 });
+}
+
+VectorBuilder::Rows
+VectorBuilder::accumulateRest(Rows sums, Value begin, Value end,
+                              function_ref<Value(int64_t, Value)> left,
+                              function_ref<Value(Value)> right) {
+  llvm::SaveAndRestore<int64_t> one(unroll, 1);
+  return accumulate(std::move(sums), begin, end, left, right);
 }
 
 VectorBuilder::Rows VectorBuilder::accumulateInParts(

@@ -91,6 +91,14 @@ public:
   Rows accumulate(Rows sums, Value begin, Value end,
                   function_ref<Value(int64_t, Value)> left,
                   function_ref<Value(Value)> right);
+  /// The end of the whole loop steps of [begin, end).
+  Value endOfSteps(Value begin, Value end) {
+    return sub(end, rem(sub(end, begin), index(unroll)));
+  }
+  /// `accumulate`, one k at a time: for what whole steps leave.
+  Rows accumulateRest(Rows sums, Value begin, Value end,
+                      function_ref<Value(int64_t, Value)> left,
+                      function_ref<Value(Value)> right);
   /// The same for [0, size), in parts of one size, about as many as there are
   /// rows. Before each part, `between` gets one or more rows; all rows before
   /// the first part if the size is unknown.

@@ -16,14 +16,14 @@ from .._recurrence._scan import scan
 from .._recurrence._scan_plans import GATES
 from .._recurrence._state import State
 
-__all__ = ["Call", "bind"]
+__all__ = ["REFUSED", "Call", "bind"]
 
 _TOKENS = {"q": "B T Hq K", "k": "B T Hk K", "v": "B T Hv V"}
 _SCAN = {**_TOKENS, **{name: layout for name, (_, layout) in GATES.items()}}
 _STATES = ("initial_state", "initial_states", "Input_States")
 _RETURNS = ("return_state", "output_final_state", "return_final_states", "return_last_state")
 # Options that mean nothing for a part of the tokens, or for a state that goes on to another process.
-_REFUSED = {"inplace": False, "states_every": None, "state_indices": None}
+REFUSED = {"out": None, "inplace": False, "states_every": None, "state_indices": None}
 # The dimension that divides a recurrence into panels, if it is not heads: in these families the
 # computation depends on the head's number.
 _PANELS = {"retnet": "V", "lightning": "V", "hgrn": "V", "rwkv4": "C", "selective_scan": "C"}
@@ -71,19 +71,17 @@ class Call:
       initial: the parts of the initial state, or None.
       returns: whether the final state is returned.
       out: where the outputs go, or None.
-      takes_out: whether the caller of this class may say so.
+      refused: the options that this library's calls do not take, and their harmless values.
     """
 
-    takes_out = False
+    refused = REFUSED
 
     def __init__(self, function, name, described, arguments):
         self.function, self.name = function, name
+        for option, harmless in self.refused.items():
+            if arguments.pop(option, harmless) is not harmless:
+                raise UnsupportedError(f"{option}: expected it only on one process, but got it on several")
         self.out = arguments.pop("out", None)
-        refused = [option for option, harmless in _REFUSED.items() if arguments.pop(option, harmless) is not harmless]
-        if self.out is not None and not self.takes_out:
-            refused.append("out")
-        if refused:
-            raise UnsupportedError(f"{refused[0]}: expected it only on one process, but got it on several")
         self._state_name = next((option for option in _STATES if option in arguments), None)
         self._returns_name = next((option for option in _RETURNS if option in arguments), None)
         if self._state_name is None or self._returns_name is None:

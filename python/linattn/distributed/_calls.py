@@ -15,7 +15,7 @@ def bind(function, args, kwargs):
 
 
 class Call(_panels.Call):
-    takes_out = True
+    refused = {option: harmless for option, harmless in _panels.REFUSED.items() if option != "out"}
 
     @property
     def device(self):

@@ -1,8 +1,8 @@
 // RUN: linattn-opt %s --linattn-lower-contractions --canonicalize | FileCheck %s
 // RUN: linattn-opt %s --linattn-lower-contractions='vector-bits=256 registers=16' --canonicalize | FileCheck %s --check-prefix=AVX2
 
-// Twelve rows of two vectors stay in registers while all summands pass. They are
-// one block: there is no next one to prefetch.
+// Twelve rows of two vectors stay in registers while all summands pass. The summands
+// fit one block, so that nothing is prefetched.
 
 // CHECK-LABEL: func.func @matmul(
 // CHECK:         scf.parallel
