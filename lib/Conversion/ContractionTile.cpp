@@ -5,173 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-// C_mn += Σ_k A_mk B_kn. C may have further dimensions, which become loops
-// around it, and k may stand for several.
-//
-// A task is a block of rows of a few panels of columns. It takes the summands
-// block by block: it packs the block's panels of B one after the other, so that
-// the vectors of each k are neighbours, and keeps MR rows of C in registers for
-// all k of the block. Each element of A is read alone and multiplies a whole
-// row of the panel. Where C has a dimension that A lacks, such as the heads of
-// keys that all have the same weights, its panels share the elements of A. Each
-// tile prefetches its share of the rows of the next block, since rows of a head
-// lie far apart.
-//
-// A fill with zeros right before it takes no pass over C: the first block
-// starts from zeros instead of reading it.
-//
-// Every element of C is one chain of fused multiply-adds in the order of k. Its
-// bits depend neither on its position nor on the number of threads.
-//===----------------------------------------------------------------------===//
 
-#include "VectorBuilder.h"
-#include "linattn/Conversion/Passes.h"
-#include "linattn/Transforms/Transforms.h"
-
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
-#include "mlir/IR/PatternMatch.h"
-#include "mlir/Transforms/WalkPatternRewriteDriver.h"
-
-namespace mlir::linattn {
-#define GEN_PASS_DEF_LINATTNLOWERCONTRACTIONSPASS
-#include "linattn/Conversion/Passes.h.inc"
-} // namespace mlir::linattn
+#include "ContractionTile.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
-
-namespace {
-
-/// The loops and operands of a contraction.
-struct Dims {
-  unsigned m, n;
-  /// Sums; and the other loops, without those that the rows of A lack, which
-  /// give more panels of B.
-  SmallVector<unsigned> k, outer, ofPanels;
-  /// The operands without and with n, and their maps.
-  Value left, right, output;
-  AffineMap leftMap, rightMap, outputMap;
-};
-
-unsigned lastDimOf(AffineMap map) {
-  return cast<AffineDimExpr>(map.getResults().back()).getPosition();
-}
-
-/// Finds the rows, columns and sums among the loops; the reason where the op is
-/// not a product of matrices.
-StringRef findDims(linalg::LinalgOp op, Dims &dims) {
-  if (!linalg::isaContractionOpInterface(op) || op.getNumDpsInputs() != 2)
-    return "not a contraction of two operands";
-  for (Value operand : op->getOperands())
-    if (!isa<MemRefType>(operand.getType()) ||
-        !isa<FloatType>(getElementTypeOrSelf(operand)))
-      return "not buffers of floats";
-  for (AffineMap map : op.getIndexingMapsArray())
-    if (!map.isProjectedPermutation() || map.getNumResults() == 0)
-      return "its maps do more than to choose dimensions";
-  dims.output = op.getDpsInits()[0];
-  dims.outputMap = op.getIndexingMapsArray()[2];
-  dims.n = lastDimOf(dims.outputMap);
-  unsigned right = op.getIndexingMapsArray()[0].isFunctionOfDim(dims.n) ? 0 : 1;
-  dims.right = op->getOperand(right);
-  dims.left = op->getOperand(1 - right);
-  dims.rightMap = op.getIndexingMapsArray()[right];
-  dims.leftMap = op.getIndexingMapsArray()[1 - right];
-  if (!dims.rightMap.isFunctionOfDim(dims.n) ||
-      dims.leftMap.isFunctionOfDim(dims.n))
-    return "the last dimension of its output is not one of a single operand";
-  std::optional<unsigned> m;
-  for (unsigned i = 0; i < op.getNumLoops(); ++i) {
-    if (!dims.outputMap.isFunctionOfDim(i))
-      dims.k.push_back(i);
-    else if (i != dims.n && !dims.rightMap.isFunctionOfDim(i))
-      m = i;
-  }
-  if (!m)
-    return "one operand is a vector";
-  dims.m = *m;
-  for (unsigned i : dims.k)
-    if (!dims.leftMap.isFunctionOfDim(i) || !dims.rightMap.isFunctionOfDim(i))
-      return "it sums over what only one operand has";
-  if (dims.k.empty())
-    return "it sums over nothing";
-  for (unsigned i = 0; i < op.getNumLoops(); ++i)
-    if (i != dims.m && i != dims.n && dims.outputMap.isFunctionOfDim(i))
-      (dims.leftMap.isFunctionOfDim(i) ? dims.outer : dims.ofPanels)
-          .push_back(i);
-  unsigned last = lastDimOf(dims.rightMap);
-  if (last != dims.n && last != dims.k.back())
-    return "neither columns nor the last sum are neighbours in memory";
-  return {};
-}
-
-class ContractionTile : public VectorBuilder {
-public:
-  ContractionTile(OpBuilder &b, linalg::LinalgOp op, Dims dims,
-                  bool startsAtZero, int64_t lanes, int64_t cols, int64_t rows)
-      : VectorBuilder(b, op.getLoc(),
-                      getAccumulationType(getElementTypeOrSelf(dims.output))),
-        dims(std::move(dims)), startsAtZero(startsAtZero), lanes(lanes),
-        cols(cols), rowsAtOnce(rows),
-        taskRows(llvm::alignTo(leastTaskRows, rows)), blockDepth(chooseDepth()),
-        at(op.getNumLoops()) {}
-
-  void emit();
-
-private:
-  /// A task has up to `taskPanels` panels, fewer where less than `leastTasks`
-  /// tasks would be left. Its rows of A stay in a second cache for all of them.
-  static constexpr int64_t leastTaskRows = 192, taskPanels = 8, leastTasks = 8;
-  /// Summands between prefetches, some steps; a block has several parts.
-  static constexpr int64_t part = 32;
-
-  /// The panel of a block stays in a first cache. Where the rows of A are
-  /// neighbours in memory, each summand takes a line of its own beside it.
-  int64_t chooseDepth() {
-    constexpr int64_t firstCache = 32 << 10, line = 64;
-    int64_t bytes = cols * type.getIntOrFloatBitWidth() / 8;
-    if (lastDimOf(dims.leftMap) == dims.m)
-      bytes += line;
-    return llvm::alignDown(firstCache / bytes, part);
-  }
-  Value sizeOf(unsigned loop);
-  Value sizeOf(ArrayRef<unsigned> loops);
-  /// Sets the values of loops from the number of their step.
-  void locate(ArrayRef<unsigned> loops, Value number);
-  bool isBlocked();
-  /// Whether there may be a next block, whose rows lie apart in memory.
-  bool prefetches();
-  Value depthOfPanel();
-  void sumBlocks(function_ref<void()> body);
-  /// The bounds of the sum at `level`, of the first one those of the block.
-  std::pair<Value, Value> boundsOf(unsigned level);
-  SmallVector<Value> indices(AffineMap map);
-  void packPanel();
-  void packTransposed(Value row);
-  void prefetchNext(Value number);
-  void forEachPanel(Value from, Value to, function_ref<void()> body);
-  void sweepTask(Value first, Value end);
-  void sweepRows(Value row, int64_t count, Value last);
-  Value initialRow();
-  SmallVector<Value> sum(SmallVector<Value> sums, unsigned level, Value row,
-                         ArrayRef<Value> rows);
-  void forEachSummed(unsigned level, Value row, function_ref<void(Value)> body);
-  /// Rows of the panel of one step of the sum at `level`.
-  Value stride(unsigned level);
-
-  Dims dims;
-  /// C holds nothing yet.
-  bool startsAtZero;
-  int64_t lanes, cols, rowsAtOnce, taskRows;
-  /// Summands of a block.
-  int64_t blockDepth;
-  /// The current value of each loop.
-  SmallVector<Value> at;
-  Value panel, column, blockBegin, blockEnd;
-  /// Parts of the tiles before this one, and the rows that a part prefetches.
-  Value partsBefore, partRows;
-};
 
 /// Of all loops some operand has the size.
 Value ContractionTile::sizeOf(unsigned loop) {
@@ -221,7 +59,7 @@ bool ContractionTile::isBlocked() {
 }
 
 bool ContractionTile::prefetches() {
-  if (!isBlocked() || lastDimOf(dims.rightMap) != dims.n)
+  if (!isBlocked() || ContractionDims::lastOf(dims.rightMap) != dims.n)
     return false;
   std::optional<int64_t> size = getConstantIntValue(sizeOf(dims.k.front()));
   return !size || *size > blockDepth;
@@ -341,7 +179,7 @@ void ContractionTile::forEachSummed(unsigned level, Value row,
 void ContractionTile::packPanel() {
   forEachSummed(0, index(0), [&](Value row) {
     unsigned last = dims.k.back();
-    if (lastDimOf(dims.rightMap) == last)
+    if (ContractionDims::lastOf(dims.rightMap) == last)
       return packTransposed(row);
     at[dims.n] = column;
     auto [begin, end] = boundsOf(dims.k.size() - 1);
@@ -457,102 +295,3 @@ SmallVector<Value> ContractionTile::sum(SmallVector<Value> sums, unsigned level,
     return sums;
   return accumulateRest(sums, whole, end, left, right);
 }
-
-/// The fill with zeros whose buffer the op is the first one to use; null if
-/// there is none.
-linalg::FillOp findZeroFill(linalg::LinalgOp op, Value output) {
-  if (llvm::is_contained(op.getDpsInputs(), output))
-    return {};
-  for (Operation *before = op->getPrevNode(); before;
-       before = before->getPrevNode()) {
-    auto fill = dyn_cast<linalg::FillOp>(before);
-    if (fill && fill.getOutputs()[0] == output)
-      return matchPattern(fill.getInputs()[0], m_PosZeroFloat())
-                 ? fill
-                 : linalg::FillOp();
-    if (!isMemoryEffectFree(before) && !isa<memref::AllocOp>(before))
-      break;
-  }
-  return {};
-}
-
-/// Why a product stays a loop nest: too small to be packed, or within a task.
-StringRef whyNotTiled(linalg::LinalgOp op, const Dims &dims, int64_t lanes) {
-  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
-  auto isBelow = [&](unsigned loop, int64_t least) {
-    return !ShapedType::isDynamic(sizes[loop]) && sizes[loop] < least;
-  };
-  int64_t depth = 1;
-  for (unsigned i : dims.k)
-    depth = ShapedType::isDynamic(sizes[i]) ? lanes : depth * sizes[i];
-  if (isBelow(dims.m, 8) || isBelow(dims.n, lanes) || depth < 8)
-    return "a few rows, columns or summands";
-  if (op->getParentOfType<scf::ParallelOp>() ||
-      op->getParentOfType<scf::ForallOp>())
-    return "within a task";
-  return {};
-}
-
-struct ContractionToVector : OpInterfaceRewritePattern<linalg::LinalgOp> {
-  ContractionToVector(MLIRContext *context, int64_t vectorBits,
-                      int64_t registers)
-      : OpInterfaceRewritePattern(context), vectorBits(vectorBits),
-        registers(registers) {}
-
-  LogicalResult matchAndRewrite(linalg::LinalgOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.hasPureBufferSemantics())
-      return rewriter.notifyMatchFailure(op, "not on buffers");
-    Dims dims;
-    if (StringRef why = findDims(op, dims); !why.empty())
-      return rewriter.notifyMatchFailure(op, why);
-    Type type = getAccumulationType(getElementTypeOrSelf(dims.output));
-    int64_t lanes = vectorBits / type.getIntOrFloatBitWidth();
-    if (StringRef why = whyNotTiled(op, dims, lanes); !why.empty()) {
-      remark::missed(op.getLoc(), remarkNamed("lower-contractions"))
-          << "runs as loops: " + why.str();
-      return rewriter.notifyMatchFailure(op, why);
-    }
-    int64_t cols = chooseColumns(op, dims, lanes);
-    linalg::FillOp fill = findZeroFill(op, dims.output);
-    ContractionTile(rewriter, op, std::move(dims), bool(fill), lanes, cols,
-                    registers * 3 / 4 * lanes / cols)
-        .emit();
-    rewriter.eraseOp(op);
-    if (fill)
-      rewriter.eraseOp(fill);
-    return success();
-  }
-
-private:
-  /// Sums take three quarters of the registers, a row of the panel some of the
-  /// others. Of two vectors of columns and many rows, or of four: the places of
-  /// few rows stay in registers, too.
-  int64_t chooseColumns(linalg::LinalgOp op, const Dims &dims,
-                        int64_t lanes) const {
-    int64_t columns = op.getStaticLoopRanges()[dims.n];
-    bool isWide = registers >= 32 && !ShapedType::isDynamic(columns) &&
-                  columns % (4 * lanes) == 0;
-    return (isWide ? 4 : 2) * lanes;
-  }
-
-  int64_t vectorBits, registers;
-};
-
-struct LinAttnLowerContractionsPass final
-    : mlir::linattn::impl::LinAttnLowerContractionsPassBase<
-          LinAttnLowerContractionsPass> {
-  using LinAttnLowerContractionsPassBase::LinAttnLowerContractionsPassBase;
-
-  LogicalResult initialize(MLIRContext *context) override {
-    return verifyVectorTarget(context, vectorBits, registers);
-  }
-
-  void runOnOperation() override {
-    RewritePatternSet patterns(&getContext());
-    patterns.add<ContractionToVector>(&getContext(), vectorBits, registers);
-    walkAndApplyPatterns(getOperation(), std::move(patterns));
-  }
-};
-
-} // namespace
