@@ -182,6 +182,7 @@ private:
       mlir::linattn::GPUPipelineOptions gpu;
       gpu.chip = chip.str();
       gpu.copy = *mlir::linattn::symbolizeCopyEngine(options.copy);
+      gpu.scanMma = *mlir::linattn::symbolizeMma(options.scanMma);
       gpu.math = options.math;
       gpu.setHints(options.hints);
       mlir::linattn::buildNVVMPipeline(pm, gpu);
@@ -325,9 +326,9 @@ llvm::Expected<CompiledBundle> compileBundle(llvm::StringRef text,
                ? "expected x86-64-v2, x86-64-v3, x86-64-v4 or aarch64, but got "
                : "expected chips such as sm_90, but got ") +
           chip);
-  if (!mlir::linattn::symbolizeCopyEngine(options.copy))
-    return llvm::createStringError(
-        "expected copy to be cp_async or tma, but got '" + options.copy + "'");
+  if (llvm::Error error =
+          detail::verifyKernelOptions(options.copy, options.scanMma))
+    return std::move(error);
   if (!options.isolated)
     return BundleCompiler(text, entry, fileName, options).run();
   auto work = [&]() -> llvm::Expected<std::string> {

@@ -316,9 +316,9 @@ llvm::Expected<Kernel> Compiler::compile(llvm::StringRef text,
   if (resolved.target == Target::NVVM && resolved.chip.empty())
     if (llvm::Error error = describeDevice(resolved))
       return std::move(error);
-  if (!mlir::linattn::symbolizeCopyEngine(resolved.copy))
-    return llvm::createStringError(
-        "expected copy to be cp_async or tma, but got '" + resolved.copy + "'");
+  if (llvm::Error error =
+          detail::verifyKernelOptions(resolved.copy, resolved.scanMma))
+    return std::move(error);
   bool useMemory = options.memoryCache && isCacheEnabled();
   std::string key;
   if (useMemory) {

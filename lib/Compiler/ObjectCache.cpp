@@ -40,7 +40,7 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
   // Lists all options, so that the compiler reports a new one: all are part of
   // the key except `isolated`, `memoryCache`, `diskCache` and `cacheDir`.
   [[maybe_unused]] const auto &[o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11,
-                                o12, o13, o14, o15, o16, o17] = options;
+                                o12, o13, o14, o15, o16, o17, o18] = options;
   llvm::SHA256 hash;
   // Lengths keep adjacent fields apart.
   auto add = [&](llvm::StringRef field) {
@@ -55,6 +55,7 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
                        options.hints.multiprocessors, options.hints.bandwidth})
     add(std::to_string(hint));
   add(options.copy);
+  add(options.scanMma);
   add(options.reassociate);
   add(options.form);
   add(options.checkDecays ? "decays" : "");

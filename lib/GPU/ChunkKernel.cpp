@@ -21,9 +21,17 @@ ChunkKernel::Lane ChunkKernel::placeThread(Value thread) {
   Value warp = k.shr(lane.thread, 5);
   lane.number = k.band(lane.thread, 31);
   lane.strip = k.band(warp, groupWarps - 1);
-  lane.groupColumn = k.mul(k.div(warp, groupWarps), groupColumns());
-  lane.state.rowWarp = k.rem(lane.strip, rowWarps());
-  lane.state.columnWarp = k.div(lane.strip, rowWarps());
+  lane.groupColumn = usesWarpgroups()
+                         ? k.i32(0)
+                         : k.mul(k.div(warp, groupWarps), groupColumns());
+  Value stateWarp = usesWarpgroups() ? warp : lane.strip;
+  lane.state.rowWarp = k.rem(stateWarp, rowWarps());
+  lane.state.columnWarp =
+      usesWarpgroups() ? k.i32(0) : k.div(stateWarp, rowWarps());
+  lane.sums = block.shared;
+  if (usesWarpgroups())
+    lane.sums =
+        k.offset(lane.sums, k.mul(k.div(warp, warpgroupWarps), sumsBytes()));
   lane.row = k.shr(lane.number, 2);
   lane.pair = k.band(lane.number, 3);
   Value low15 = k.band(lane.number, 15), high = k.shr(lane.number, 4);
@@ -49,28 +57,44 @@ ChunkKernel::Lane ChunkKernel::placeThread(Value thread) {
   return lane;
 }
 
-void ChunkKernel::prepareCopies(TilePipeline &tiles, WrittenTokens &written) {
-  ScanBlock::Tokens tokens = block.findTokens(k, *this, locator);
-  output = tokens.output;
+void ChunkKernel::findTokens(WrittenTokens &written) {
+  tokens = block.findTokens(k, *this, locator);
+  written.place(k, locator, block.here);
+  decays.head = block.loadHeadDecay(k, *this, locator.function);
+  if (hasTokenDecay())
+    decays.rows =
+        locator.rowsOf(k, block.here, locator.function.view(k, op.getDecay()),
+                       block.here.head);
+}
+
+/// The copies of `threads` threads, of which `thread` is one.
+TilePipeline ChunkKernel::makePipeline(Value thread, int64_t threads) {
+  TilePipeline tiles(k, {stages(), block.shared, stageBytes()},
+                     {chunkTokens, block.here.count},
+                     TilePipeline::Engine::CpAsync, thread, threads);
+  tiles.setForWarpgroups(usesWarpgroups());
+  return tiles;
+}
+
+void ChunkKernel::copyQueries(TilePipeline &tiles) {
+  if (reads())
+    tiles.add(0, keyTile(), tokens.query, keySize(), type());
+  if (hasTokenDecay())
+    tiles.alsoStart(
+        [&](const TilePipeline::Arrival &arrival) { copyDecays(arrival); });
+}
+
+void ChunkKernel::copyWritten(TilePipeline &tiles,
+                              const WrittenTokens &written) {
   TilePipeline::Filter filter;
   if (op.getMask())
     filter = [&](Value number, Value exists) {
       return written.has(k, number, exists);
     };
-  if (reads())
-    tiles.add(0, keyTile(), tokens.query, keySize(), type());
   tiles.add(keyOffset(), keyTile(), tokens.key, keySize(), type(), {}, filter);
   // Slices that divide the columns evenly hold nothing that does not exist.
   tiles.add(valueOffset(), valueTile(), tokens.value, valueSize(), type(),
             isRagged() ? block.firstColumn : Value(), filter);
-  written.place(k, locator, block.here);
-  decays.head = block.loadHeadDecay(k, *this, locator.function);
-  if (!hasTokenDecay())
-    return;
-  decays.rows = locator.rowsOf(
-      k, block.here, locator.function.view(k, op.getDecay()), block.here.head);
-  tiles.alsoStart(
-      [&](const TilePipeline::Arrival &arrival) { copyDecays(arrival); });
 }
 
 void ChunkKernel::copyDecays(const TilePipeline::Arrival &arrival) {
@@ -159,10 +183,13 @@ void ChunkKernel::storeFactor(Value factor) {
   });
 }
 
-/// The state as summands of 16 bits, for the products with the queries.
-void ChunkKernel::spillState(const Lane &lane, ValueRange state) {
-  LanePointer pointer(k, stateTile(), k.offset(block.shared, stateOffset()),
-                      lane.state.copy);
+/// The state as summands of 16 bits, for the products with the queries: the
+/// copy of that number, if there are more than one.
+void ChunkKernel::spillState(const Lane &lane, ValueRange state, Value copy) {
+  Value base = k.offset(block.shared, stateOffset());
+  if (copy)
+    base = k.offset(base, k.mul(copy, stateBytes()));
+  LanePointer pointer(k, stateTile(), base, lane.state.copy);
   for (int64_t i = 0; i < stateRows(); ++i)
     for (int64_t j = 0; j < stateColumns(); ++j)
       for (int64_t half = 0; half < 2; ++half) {
@@ -178,7 +205,11 @@ void ChunkKernel::spillState(const Lane &lane, ValueRange state) {
 // The kernel
 //===----------------------------------------------------------------------===//
 
-void ChunkKernel::runChunks(TilePipeline &tiles, const Lane &lane) {
+void ChunkKernel::runChunks(const WrittenTokens &written) {
+  Lane lane = placeThread(block.thread);
+  TilePipeline tiles = makePipeline(block.thread, threads());
+  copyQueries(tiles);
+  copyWritten(tiles, written);
   tiles.begin();
   Values state =
       tiles.loop(loadState(lane), [&](Value number, ValueRange carried) {
@@ -190,18 +221,18 @@ void ChunkKernel::runChunks(TilePipeline &tiles, const Lane &lane) {
 }
 
 void ChunkKernel::run(WrittenTokens &written) {
-  Lane lane = placeThread(block.thread);
-  TilePipeline tiles(k, {stages(), block.shared, stageBytes()},
-                     {chunkTokens, block.here.count},
-                     TilePipeline::Engine::CpAsync, block.thread, threads());
-  prepareCopies(tiles, written);
+  findTokens(written);
+  auto run = [&] {
+    usesWarpgroups() ? runWarpgroups(written) : runChunks(written);
+  };
   auto clear = [&] {
     if (reads())
       clearRows(k, block.thread, threads(), slice(), /*elementBytes=*/2,
-                {output.base, output.stride, valueSize(), block.here.count,
-                 granuleOf(valueSize(), type()), block.firstColumn});
+                {tokens.output.base, tokens.output.stride, valueSize(),
+                 block.here.count, granuleOf(valueSize(), type()),
+                 block.firstColumn});
   };
-  block.here.ifExists(k, [&] { runChunks(tiles, lane); }, clear);
+  block.here.ifExists(k, run, clear);
 }
 
 LaunchOp mlir::linattn::buildRowKernel(ScanOp op, ScheduleAttr schedule,

@@ -17,6 +17,12 @@
 // goes to shared memory once per chunk, for Q S. Every warp computes 16 rows of
 // Q Kᵀ and, from registers, of O. The next chunk arrives meanwhile.
 //
+// With the products of warpgroups (`wgmma`) the two lines above have warps of
+// their own. Each warpgroup of the state holds 64 of its rows, and leaves the
+// state before the next chunk in shared memory, where one of two copies is
+// being read. One warpgroup makes the outputs. A barrier of the block for each
+// chunk is all that they wait for.
+//
 // Products of matrices take 16-bit operands. Keys that a decay has changed are
 // no such numbers: they are split into a sum of some, so that the state keeps
 // the accuracy of f32. So are S and Q Kᵀ where outputs are made of them: into
@@ -28,6 +34,7 @@
 #define LINATTN_LIB_GPU_CHUNKKERNEL_H
 
 #include "ScanKernel.h"
+#include "Warpgroup.h"
 
 namespace mlir::linattn {
 
@@ -37,13 +44,23 @@ struct ChunkShape : ScanShape {
   /// Of one sequence and head.
   KernelWork work();
 
-  int64_t groups() { return warps() / groupWarps; }
+  bool usesWarpgroups() { return schedule.getMma() == Mma::Wgmma; }
+  /// Groups that share the columns of a block. Those of `wgmma` have all.
+  int64_t groups() { return usesWarpgroups() ? 1 : warps() / groupWarps; }
   int64_t groupColumns() { return slice() / groups(); }
-  /// The warps of a group divide the rows of the state, and what is left of
-  /// them the columns.
-  int64_t rowWarps() { return paddedKey() % 64 == 0 ? 4 : 2; }
-  int64_t columnWarps() { return groupWarps / rowWarps(); }
-  int64_t paddedKey() { return llvm::alignTo(keySize(), 32); }
+  /// Warps that hold the state: all, or the first of a block of warpgroups.
+  int64_t stateWarps() {
+    return usesWarpgroups() ? paddedKey() / 16 : groupWarps;
+  }
+  /// Those warps, of each group, divide the rows of the state, and what is left
+  /// of them the columns.
+  int64_t rowWarps() {
+    return paddedKey() % 64 == 0 ? stateWarps() : groupWarps / 2;
+  }
+  int64_t columnWarps() { return stateWarps() / rowWarps(); }
+  int64_t paddedKey() {
+    return llvm::alignTo(keySize(), usesWarpgroups() ? warpgroupRows : 32);
+  }
   /// 16×8 tiles of the state that a warp owns.
   int64_t stateRows() { return paddedKey() / 16 / rowWarps(); }
   int64_t stateColumns() { return groupColumns() / 8 / columnWarps(); }
@@ -58,22 +75,30 @@ struct ChunkShape : ScanShape {
     return std::min<int64_t>(2, schedule.getSummands());
   }
 
-  SharedTile keyTile() { return {chunkTokens, paddedKey()}; }
-  SharedTile valueTile() { return {chunkTokens, slice()}; }
-  SharedTile stateTile() { return {paddedKey(), slice()}; }
+  SharedTile tile(int64_t rows, int64_t columns) {
+    return {rows, columns, /*pairs=*/false, /*panels=*/usesWarpgroups()};
+  }
+  SharedTile keyTile() { return tile(chunkTokens, paddedKey()); }
+  SharedTile valueTile() { return tile(chunkTokens, slice()); }
+  SharedTile stateTile() { return tile(paddedKey(), slice()); }
   int64_t keyOffset() { return reads() ? keyTile().bytes() : 0; }
   int64_t valueOffset() { return keyOffset() + keyTile().bytes(); }
   int64_t stageBytes() { return valueOffset() + valueTile().bytes(); }
   int64_t stateOffset() { return stages() * stageBytes(); }
+  int64_t stateBytes() { return readSummands() * stateTile().bytes(); }
+  /// While one copy is read, warpgroups of the state write the other one.
+  int64_t stateCopies() { return usesWarpgroups() ? 2 : 1; }
   int64_t outputOffset() {
-    return stateOffset() + readSummands() * stateTile().bytes();
+    return stateOffset() + stateCopies() * stateBytes();
   }
   /// Outputs of a chunk take the place of its queries, if those are as wide.
   bool replacesQueries() { return slice() <= paddedKey(); }
+  /// Rows of `mma.sync` take the place of a warp's own queries.
   SharedTile outputTile() {
-    return replacesQueries() ? keyTile() : valueTile();
+    return replacesQueries() && !usesWarpgroups() ? keyTile() : valueTile();
   }
-  /// Per stage the decays of the tokens, then their sums, weights, and total.
+  /// Per stage the decays of the tokens. Then their sums, weights and total:
+  /// those of the block, or of each warpgroup.
   int64_t decayOffset() {
     if (!reads())
       return stateOffset();
@@ -82,7 +107,13 @@ struct ChunkShape : ScanShape {
   int64_t sumsOffset() { return decayOffset() + stages() * chunkTokens * 4; }
   int64_t weightsOffset() { return sumsOffset() + chunkTokens * 4; }
   int64_t totalOffset() { return weightsOffset() + chunkTokens * 4; }
-  int64_t allBytes() { return hasDecay() ? totalOffset() + 16 : decayOffset(); }
+  int64_t sumsBytes() { return totalOffset() + 16 - sumsOffset(); }
+  int64_t allBytes() {
+    if (!hasDecay())
+      return decayOffset();
+    int64_t copies = usesWarpgroups() ? warps() / warpgroupWarps : 1;
+    return sumsOffset() + copies * sumsBytes();
+  }
 };
 
 class ChunkKernel : ChunkShape {
@@ -103,6 +134,7 @@ private:
   struct Lane {
     Value thread, number, strip, groupColumn;
     Value row, pair; ///< lane / 4, lane % 4.
+    Value sums;      ///< What the offsets of sums of decays are added to.
     /// Of the warp in the state, and places for its update and copy.
     struct {
       Value rowWarp, columnWarp, key, value, copy;
@@ -119,9 +151,12 @@ private:
   };
 
   Lane placeThread(Value thread);
-  void prepareCopies(TilePipeline &tiles, WrittenTokens &written);
+  void findTokens(WrittenTokens &written);
+  TilePipeline makePipeline(Value thread, int64_t threads);
+  void copyQueries(TilePipeline &tiles);
+  void copyWritten(TilePipeline &tiles, const WrittenTokens &written);
   void copyDecays(const TilePipeline::Arrival &arrival);
-  void runChunks(TilePipeline &tiles, const Lane &lane);
+  void runChunks(const WrittenTokens &written);
 
   Values loadState(const Lane &lane);
   void storeState(const Lane &lane, ValueRange state);
@@ -129,9 +164,11 @@ private:
   void forEachStatePair(
       const Lane &lane, const GlobalView &view,
       function_ref<void(int64_t, Value address, Value exists)> body);
-  void spillState(const Lane &lane, ValueRange state);
+  void spillState(const Lane &lane, ValueRange state, Value copy = {});
 
   void sumDecays(const Lane &lane, Value left, Value stage);
+  void sumDecaysOfWarp(const Lane &lane, Value left, Value stage, bool toToken,
+                       bool toEnd);
   Value decayOf(Value stage, Value left, Value token);
   Values chunk(TilePipeline &tiles, Value number, ValueRange state);
   void multiplyQueries(
@@ -143,6 +180,7 @@ private:
   void readChunk(const Lane &lane, Value number, Value base);
   void maskScores(const Lane &lane, Values &p);
   SmallVector<Values> splitScores(ValueRange p);
+  void decayOutputs(const Lane &lane, Values &o);
   void readValues(const Lane &lane, Value base, ArrayRef<Values> weights,
                   Values &o);
   void addProducts(MutableArrayRef<Value> s, Value factor,
@@ -152,14 +190,31 @@ private:
                                 Value tokens);
   void writeOutput(const Lane &lane, Value number, Value base, ValueRange o);
 
+  // By warpgroups.
+  void runWarpgroups(const WrittenTokens &written);
+  void runStates(const WrittenTokens &written);
+  void runOutputs();
+  Values advanceState(TilePipeline &tiles, Value number, ValueRange state);
+  Values addWritten(const Lane &lane, Value base, ValueRange state);
+  void addPanel(Value rows, int64_t column,
+                ArrayRef<SmallVector<Values>> operands, Value factor,
+                Values &state);
+  void sumDecaysOfGroup(const Lane &lane, Value number, Value stage,
+                        bool toEnd);
+  void groupBarrier(const Lane &lane);
+  void makeOutputs(TilePipeline &tiles, Value number);
+  Values readWarpgroup(const Lane &lane, Value number, Value stage, Value base);
+
   void multiplyInto(MutableArrayRef<Value> c, ValueRange a, ValueRange b);
-  std::pair<Value, Value> sharedPair(int64_t offset, Value token);
+  Value sumAt(const Lane &lane, int64_t offset, Value token);
+  std::pair<Value, Value> sharedPair(const Lane &lane, int64_t offset,
+                                     Value token);
 
   KernelBuilder &k;
   ScanLocator &locator;
   ScanBlock block;
   Decays decays;
-  Rows output;
+  ScanBlock::Tokens tokens;
 };
 
 } // namespace mlir::linattn

@@ -24,47 +24,62 @@ Value ChunkKernel::decayOf(Value stage, Value left, Value token) {
       k.offset(k.offset(block.shared, k.mul(index, 4)), decayOffset()), 4);
 }
 
-/// The first warp sums the decays of a chunk, two tokens per lane: up to each
-/// token in base 2, and as factors from each token to the end, summed from
-/// there so that no large sums cancel.
-void ChunkKernel::sumDecays(const Lane &lane, Value left, Value stage) {
-  k.ifThen(k.less(lane.thread, 32), [&] {
-    Value token = k.mul(lane.number, 2);
-    Value x = decayOf(stage, left, token);
-    Value y = decayOf(stage, left, k.add(token, 1));
-    Value both = k.addf(x, y), zero = k.f32(0);
-    auto above = [&](int64_t d) { return k.less(k.i32(d - 1), lane.number); };
-    auto below = [&](int64_t d) { return k.less(lane.number, 32 - d); };
-    Value upTo = both, from = both;
-    for (int64_t d = 1; d < 32; d *= 2) {
+/// A warp sums the decays of a chunk, two tokens per lane: up to each token in
+/// base 2, and as factors from each token to the end, summed from there so that
+/// no large sums cancel.
+void ChunkKernel::sumDecaysOfWarp(const Lane &lane, Value left, Value stage,
+                                  bool toToken, bool toEnd) {
+  Value token = k.mul(lane.number, 2);
+  Value x = decayOf(stage, left, token);
+  Value y = decayOf(stage, left, k.add(token, 1));
+  Value both = k.addf(x, y), zero = k.f32(0);
+  auto above = [&](int64_t d) { return k.less(k.i32(d - 1), lane.number); };
+  auto below = [&](int64_t d) { return k.less(lane.number, 32 - d); };
+  Value upTo = both, from = both;
+  for (int64_t d = 1; d < 32; d *= 2) {
+    if (toToken)
       upTo = k.addf(upTo, k.select(above(d), k.shuffleUp(upTo, d), zero));
+    if (toEnd)
       from = k.addf(from, k.select(below(d), k.shuffleDown(from, d), zero));
-    }
-    Value earlier = k.select(above(1), k.shuffleUp(upTo, 1), zero);
-    Value later = k.select(below(1), k.shuffleDown(from, 1), zero);
-    Value log2e = k.f32(1.44269504088896341);
-    Value bytes = k.mul(token, 4);
-    Value at = k.offset(block.shared, bytes);
-    Value sum = k.addf(earlier, x);
-    k.store(
-        k.vectorOf({k.mulf(sum, log2e), k.mulf(k.addf(earlier, both), log2e)}),
-        k.offset(at, sumsOffset()), 8);
-    // A decayed key of one summand has no use for more than 22 bits.
-    auto weight = [&](Value c) {
-      return keySummands() == 1 ? k.exp2Approximate(k.mulf(c, log2e))
-                                : k.exp(c);
-    };
-    k.store(k.vectorOf({weight(k.addf(y, later)), weight(later)}),
-            k.offset(at, weightsOffset()), 8);
-    k.ifThen(k.equal(lane.number, 0), [&] {
-      k.store(k.exp(from), k.offset(block.shared, totalOffset()), 4);
-    });
+  }
+  Value earlier, later, log2e = k.f32(1.44269504088896341);
+  if (toToken)
+    earlier = k.select(above(1), k.shuffleUp(upTo, 1), zero);
+  if (toEnd)
+    later = k.select(below(1), k.shuffleDown(from, 1), zero);
+  if (toToken)
+    k.store(k.vectorOf({k.mulf(k.addf(earlier, x), log2e),
+                        k.mulf(k.addf(earlier, both), log2e)}),
+            sumAt(lane, sumsOffset(), token), 8);
+  if (!toEnd)
+    return;
+  // A decayed key of one summand has no use for more than 22 bits.
+  auto weight = [&](Value c) {
+    return keySummands() == 1 ? k.exp2Approximate(k.mulf(c, log2e)) : k.exp(c);
+  };
+  k.store(k.vectorOf({weight(k.addf(y, later)), weight(later)}),
+          sumAt(lane, weightsOffset(), token), 8);
+  k.ifThen(k.equal(lane.number, 0), [&] {
+    k.store(k.exp(from), k.offset(lane.sums, totalOffset()), 4);
   });
 }
 
-std::pair<Value, Value> ChunkKernel::sharedPair(int64_t offset, Value token) {
-  Value at = k.offset(k.offset(block.shared, k.mul(token, 4)), offset);
-  Value pair = k.load(VectorType::get({2}, k.b.getF32Type()), at, 8);
+/// The first warp sums them for the block.
+void ChunkKernel::sumDecays(const Lane &lane, Value left, Value stage) {
+  k.ifThen(k.less(lane.thread, 32), [&] {
+    sumDecaysOfWarp(lane, left, stage, /*toToken=*/true, /*toEnd=*/true);
+  });
+}
+
+/// The address of the sum of a token, of those at `offset`.
+Value ChunkKernel::sumAt(const Lane &lane, int64_t offset, Value token) {
+  return k.offset(k.offset(lane.sums, k.mul(token, 4)), offset);
+}
+
+std::pair<Value, Value> ChunkKernel::sharedPair(const Lane &lane,
+                                                int64_t offset, Value token) {
+  Value pair = k.load(VectorType::get({2}, k.b.getF32Type()),
+                      sumAt(lane, offset, token), 8);
   return {k.element(pair, 0), k.element(pair, 1)};
 }
 
@@ -132,16 +147,14 @@ void ChunkKernel::maskScores(const Lane &lane, Values &p) {
   std::array<Value, 2> rowSums;
   if (hasDecay())
     for (int64_t half = 0; half < 2; ++half) {
-      Value token = k.add(row, 8 * half);
-      Value at =
-          k.offset(k.offset(block.shared, k.mul(token, 4)), sumsOffset());
+      Value at = sumAt(lane, sumsOffset(), k.add(row, 8 * half));
       rowSums[half] = k.load(k.b.getF32Type(), at, 4);
     }
   for (int64_t n = 0; n < chunkTokens / 8; ++n) {
     Value column = k.add(k.mul(lane.pair, 2), 8 * n);
     std::pair<Value, Value> sums;
     if (hasDecay())
-      sums = sharedPair(sumsOffset(), column);
+      sums = sharedPair(lane, sumsOffset(), column);
     for (int64_t i = 0; i < 4; ++i) {
       Value &x = p[4 * n + i];
       if (hasDecay()) {
@@ -166,21 +179,23 @@ SmallVector<ChunkKernel::Values> ChunkKernel::splitScores(ValueRange p) {
   return summands;
 }
 
-/// o = e^c ⊙ o + p V.
+/// o = e^c ⊙ o.
+void ChunkKernel::decayOutputs(const Lane &lane, Values &o) {
+  if (!hasDecay())
+    return;
+  Value row = k.add(k.mul(lane.strip, 16), lane.row);
+  for (int64_t half = 0; half < 2; ++half) {
+    Value at = sumAt(lane, sumsOffset(), k.add(row, 8 * half));
+    Value factor = k.exp2Approximate(k.load(k.b.getF32Type(), at, 4));
+    for (size_t i = 2 * half; i < o.size(); i += 4)
+      for (size_t j : {i, i + 1})
+        o[j] = k.mulf(o[j], factor);
+  }
+}
+
+/// o += p V.
 void ChunkKernel::readValues(const Lane &lane, Value base,
                              ArrayRef<Values> weights, Values &o) {
-  if (hasDecay()) {
-    Value row = k.add(k.mul(lane.strip, 16), lane.row);
-    for (int64_t half = 0; half < 2; ++half) {
-      Value token = k.add(row, 8 * half);
-      Value at =
-          k.offset(k.offset(block.shared, k.mul(token, 4)), sumsOffset());
-      Value factor = k.exp2Approximate(k.load(k.b.getF32Type(), at, 4));
-      for (size_t i = 2 * half; i < o.size(); i += 4)
-        for (size_t j : {i, i + 1})
-          o[j] = k.mulf(o[j], factor);
-    }
-  }
   LanePointer values(k, valueTile(), k.offset(base, valueOffset()),
                      lane.read.value);
   for (int64_t step = 0; step < chunkTokens / 16; ++step)
@@ -202,7 +217,7 @@ ChunkKernel::splitKeys(const Lane &lane, ValueRange keys, Value tokens) {
   SmallVector<Values> summands(keySummands());
   for (int64_t i = 0; i < 4; ++i) {
     Value token = k.add(k.add(tokens, k.mul(lane.pair, 2)), 8 * (i / 2));
-    auto [w0, w1] = sharedPair(weightsOffset(), token);
+    auto [w0, w1] = sharedPair(lane, weightsOffset(), token);
     auto [x0, x1] = k.unpack(type(), keys[i]);
     for (auto [s, pair] : llvm::enumerate(splitPair(
              k, type(), k.mulf(x0, w0), k.mulf(x1, w1), keySummands())))
@@ -270,6 +285,8 @@ void ChunkKernel::writeOutput(const Lane &lane, Value number, Value base,
   SharedTile tile = outputTile();
   if (!replacesQueries())
     base = k.offset(block.shared, outputOffset());
+  else if (usesWarpgroups())
+    groupBarrier(lane);
   else if (groups() > 1)
     k.barrier(); // All groups have read the queries.
   else
@@ -283,36 +300,16 @@ void ChunkKernel::writeOutput(const Lane &lane, Value number, Value base,
               pointer.at(8 * half, n), 4);
     }
   k.warpBarrier();
-  int64_t units = groupColumns() / 8, rowsAtOnce = 32 / units;
-  Value row = k.add(k.mul(lane.strip, 16), k.div(lane.number, units));
-  Value unit = k.add(k.div(lane.groupColumn, 8), k.rem(lane.number, units));
-  LanePointer reader(k, tile, base, tile.place(k, row, unit));
   Value first = k.mul(number, chunkTokens);
-  Value left = k.sub(block.here.count, first);
-  int64_t granule = granuleOf(valueSize(), type()), words = granule / 4;
-  auto word = VectorType::get({4}, k.b.getI32Type());
-  for (int64_t done = 0; done < 16; done += rowsAtOnce) {
-    Value mine = k.add(row, done), from = reader.at(done, 0);
-    k.ifThen(k.less(mine, left), [&] {
-      Value x = k.load(word, from, 16);
-      Value token = k.extend(k.add(first, mine));
-      Value to = output.at(k, token);
-      to = k.offset(to, k.mul(unit, 16));
-      for (int64_t i = 0; i < 4; i += words) {
-        Value column = k.add(k.mul(unit, 8), 2 * i);
-        if (block.firstColumn)
-          column = k.add(column, block.firstColumn);
-        Value exists = isRagged() ? k.less(column, valueSize()) : Value();
-        Values part;
-        for (int64_t j = i; j < i + words; ++j)
-          part.push_back(k.element(x, j));
-        k.ifThen(exists, [&] {
-          k.store(words == 4 ? x : k.vectorOf(part), k.offset(to, 4 * i),
-                  granule);
-        });
-      }
-    });
-  }
+  TileTarget target{tokens.output.base,
+                    tokens.output.stride,
+                    valueSize(),
+                    k.sub(block.here.count, first),
+                    granuleOf(valueSize(), type()),
+                    isRagged() ? block.firstColumn : Value(),
+                    first};
+  storeTileRows(k, tile, base, lane.number, k.mul(lane.strip, 16), 16, target,
+                k.div(lane.groupColumn, 8), groupColumns() / 8, slice() / 8);
 }
 
 void ChunkKernel::readChunk(const Lane &lane, Value number, Value base) {
@@ -320,6 +317,7 @@ void ChunkKernel::readChunk(const Lane &lane, Value number, Value base) {
   maskScores(lane, p);
   SmallVector<Values> weights = splitScores(p);
   Values o = readState(lane, base);
+  decayOutputs(lane, o);
   readValues(lane, base, weights, o);
   writeOutput(lane, number, base, o);
 }

@@ -176,6 +176,11 @@ Value KernelBuilder::block(unsigned dim) {
   return NVVM::BlockIdZOp::create(b, loc, b.getI32Type());
 }
 void KernelBuilder::barrier() { NVVM::Barrier0Op::create(b, loc); }
+void KernelBuilder::barrier(Value number, int64_t threads) {
+  NVVM::BarrierOp::create(b, loc, /*res=*/Type(), number, i32(threads),
+                          /*reductionOp=*/nullptr,
+                          /*reductionPredicate=*/Value());
+}
 void KernelBuilder::warpBarrier() { NVVM::SyncWarpOp::create(b, loc, i32(-1)); }
 
 Value KernelBuilder::shuffle(NVVM::ShflKind kind, Value x, Value offset,

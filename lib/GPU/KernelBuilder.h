@@ -109,6 +109,8 @@ public:
   Value thread();
   Value block(unsigned dim);
   void barrier();
+  /// Of `threads` threads, in whole warps; number 0 is that of the block.
+  void barrier(Value number, int64_t threads);
   void warpBarrier();
   /// The value of lane `source`, `lane ^ mask`, `lane − delta`, `lane + delta`.
   Value shuffleFrom(Value x, Value source);

@@ -76,7 +76,8 @@ KernelWork ChunkShape::work() {
   work.bytes = 2.0 * chunkTokens * (reads() ? 2 : 1) * (keySize() + columns);
   work.bytes += hasTokenDecay() ? 4 * chunkTokens : 0;
   work.stateBytes = 4 * keySize() * columns;
-  work.latency = reads() ? chunkSeconds : chunkSeconds / 2;
+  // Warpgroups that advance the state wait for no outputs.
+  work.latency = reads() && !usesWarpgroups() ? chunkSeconds : chunkSeconds / 2;
   return work;
 }
 
@@ -210,6 +211,13 @@ static double secondsOf(const KernelWork &work, const GPUMachine &machine) {
                                   waves * (work.chunks * chunk + state));
 }
 
+/// The machine at the rate of the schedule's products.
+static GPUMachine withRateOf(ScheduleAttr schedule, GPUMachine machine) {
+  if (schedule.getMma() == Mma::Wgmma)
+    machine.rate = machine.warpgroupRate;
+  return machine;
+}
+
 std::optional<int64_t>
 mlir::linattn::tokensOfSequence(ScanOp op, const ExpectedSizes &sizes) {
   int64_t tokens = sizes.sizeOf(op.getKey(), 2);
@@ -232,11 +240,12 @@ std::optional<Prediction> mlir::linattn::predict(ScanOp op,
   int64_t states =
       sizes.sizeOf(sequencesOf(op), 0) * staticSize(op.getState(), 1);
   int64_t split = schedule.getSplit(), chunk = schedule.getChunk();
+  GPUMachine chosen = withRateOf(schedule, machine);
   Prediction prediction;
   auto add = [&](KernelWork work, int64_t parts) {
     work.blocks *= states * parts;
     work.chunks = llvm::divideCeil(tokens, split * chunk);
-    prediction.seconds += secondsOf(work, machine);
+    prediction.seconds += secondsOf(work, chosen);
     prediction.bytes += work.allBytes();
     prediction.blocks = std::max(prediction.blocks, work.blocks);
   };
@@ -285,10 +294,8 @@ predictOne(ShapeTy shape, ScheduleAttr schedule, Value heads,
     return std::nullopt;
   KernelWork work = shape.work();
   work.blocks *= staticSize(heads, 0) * staticSize(heads, 1);
-  GPUMachine chosen = machine;
-  if (schedule.getMma() == Mma::Wgmma)
-    chosen.rate = machine.warpgroupRate;
-  return Prediction{secondsOf(work, chosen), work.allBytes(), work.blocks};
+  return Prediction{secondsOf(work, withRateOf(schedule, machine)),
+                    work.allBytes(), work.blocks};
 }
 
 std::optional<Prediction> mlir::linattn::predict(QuadraticOp op,

@@ -111,6 +111,7 @@ QuadraticKernel::Values QuadraticKernel::scoresOfWarpgroup(Value base) {
   products.begin();
   for (int64_t step = 0; step < keySteps(); ++step)
     products.multiply(x, keys(), rows.at(step), columns, step);
+  products.commit();
   products.await(x);
   return x;
 }
@@ -259,6 +260,7 @@ void QuadraticKernel::readValuesOfWarpgroup(Value base, ValueRange p,
   for (auto [step, summands] : llvm::enumerate(weights))
     for (const auto &summand : summands)
       products.multiply(sums, paddedValue(), summand, values, step);
+  products.commit();
   products.await(sums);
   llvm::copy(sums, o.begin());
 }

@@ -57,6 +57,10 @@ ScheduleAttr chooseTokenSchedule(ScanOp op);
 /// Those that `shared` bytes suffice for, first the one for many heads.
 SmallVector<ScheduleAttr> listChunkSchedules(ScanOp op, int64_t shared,
                                              int64_t summands);
+/// That of warpgroups, with the most stages that the shared memory suffices
+/// for; null, and `why`, where they cannot run the scan.
+ScheduleAttr chooseWarpgroups(ScanOp op, const GPUMachine &machine,
+                              int64_t summands, std::string &why);
 /// The same schedule for so many segments.
 ScheduleAttr withSplit(ScheduleAttr schedule, int64_t split);
 

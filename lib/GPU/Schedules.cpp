@@ -166,6 +166,9 @@ static ScheduleAttr makeColumnSchedule(ScanOp op, int64_t shared, int64_t warps,
   return {};
 }
 
+/// Rows and columns of a state whose warpgroups have enough registers.
+constexpr int64_t mostWarpgroupKeys = 128, mostWarpgroupColumns = 128;
+
 /// Two stages, or one where two do not fit.
 static ScheduleAttr makeRowSchedule(ScanOp op, int64_t shared, int64_t groups,
                                     int64_t columns, int64_t summands) {
@@ -216,6 +219,36 @@ mlir::linattn::listChunkSchedules(ScanOp op, int64_t shared, int64_t summands) {
   return schedules;
 }
 
+ScheduleAttr mlir::linattn::chooseWarpgroups(ScanOp op,
+                                             const GPUMachine &machine,
+                                             int64_t summands,
+                                             std::string &why) {
+  why = machine.warpgroupRate == 0 ? "the chip does not have it, as sm_90a does"
+        : runsByColumns(op)        ? "the scan needs a chunk kernel by columns"
+                                   : "";
+  // All columns in as few slices as possible.
+  int64_t columns = llvm::alignTo(staticSize(op.getState(), 3), 16);
+  int64_t slices = llvm::divideCeil(columns, mostWarpgroupColumns);
+  int64_t slice = std::max<int64_t>(
+      llvm::alignTo(llvm::divideCeil(columns, slices), 16), 32);
+  int64_t groups =
+      llvm::divideCeil(staticSize(op.getState(), 2), warpgroupRows);
+  for (int64_t stages = 4; why.empty() && stages > 0; --stages) {
+    auto schedule = withSummands(
+        ScheduleAttr::get(op.getContext(), Form::Chunk, Mma::Wgmma, chunkTokens,
+                          (groups + 1) * warpgroupWarps, stages, slice,
+                          /*split=*/1),
+        summands);
+    why = whyNotSchedule(op, schedule);
+    if (why.empty() &&
+        ChunkShape{{{op, schedule}, {}, {}}}.allBytes() <= machine.shared)
+      return schedule;
+  }
+  if (why.empty())
+    why = "its tiles do not fit the shared memory";
+  return {};
+}
+
 /// The schedule, with the given parts kept.
 static ScheduleAttr remake(ScheduleAttr schedule, int64_t split,
                            int64_t summands, CopyEngine copy) {
@@ -236,6 +269,29 @@ ScheduleAttr mlir::linattn::withSummands(ScheduleAttr schedule,
 
 ScheduleAttr mlir::linattn::withCopy(ScheduleAttr schedule, CopyEngine copy) {
   return remake(schedule, schedule.getSplit(), schedule.getSummands(), copy);
+}
+
+/// Of a chunk kernel by rows.
+static std::string whyNotWarpgroupSchedule(ScanOp op, ScheduleAttr schedule) {
+  if (schedule.getSplit() > 1)
+    return "the chunk kernel of wgmma has one segment";
+  if (schedule.getCopy() != CopyEngine::CpAsync)
+    return "the chunk kernel has no copies by tensor maps";
+  if (staticSize(op.getState(), 2) > mostWarpgroupKeys)
+    return llvm::formatv("the chunk kernel of wgmma holds {0} rows of a state "
+                         "at most",
+                         mostWarpgroupKeys)
+        .str();
+  ChunkShape shape{{{op, schedule}, {}, {}}};
+  bool fits = schedule.getWarps() == shape.stateWarps() + warpgroupWarps &&
+              schedule.getChunk() == chunkTokens &&
+              schedule.getValueSlice() % 16 == 0 &&
+              schedule.getValueSlice() >= 32 &&
+              schedule.getValueSlice() <= mostWarpgroupColumns;
+  return fits ? ""
+              : "the chunk kernel of wgmma has chunks of 64 tokens, four warps "
+                "for every 64 rows of the state and four more, and 32 to 128 "
+                "columns, in sixteens";
 }
 
 std::string mlir::linattn::whyNotSchedule(ScanOp op, ScheduleAttr schedule) {
@@ -260,6 +316,8 @@ std::string mlir::linattn::whyNotSchedule(ScanOp op, ScheduleAttr schedule) {
                 : "this chunk kernel has chunks of 16, 32 or 64 tokens, and "
                   "four to eight warps of 16 columns";
   }
+  if (isChunk && schedule.getMma() == Mma::Wgmma)
+    return whyNotWarpgroupSchedule(op, schedule);
   if (isChunk) {
     int64_t groups = schedule.getWarps() / groupWarps;
     int64_t columns = groups ? schedule.getValueSlice() / groups : 0;

@@ -33,6 +33,7 @@ constexpr double worthIt = 0.8;
 /// operand once.
 constexpr double mostTraffic = 1.6;
 constexpr int64_t mostSegments = 256;
+constexpr StringLiteral chunkReason = "products of matrices, chunk by chunk";
 
 struct LinAttnSelectSchedulePass final
     : mlir::linattn::impl::LinAttnSelectSchedulePassBase<
@@ -72,6 +73,13 @@ private:
       return write(op, token, "few tokens: one pass over the state", {});
     std::string why = whyNotChunkKernel(op);
     SmallVector<ScheduleAttr> chunks;
+    std::string notWarpgroups;
+    if (why.empty() && scanMma == Mma::Wgmma)
+      if (ScheduleAttr schedule =
+              chooseWarpgroups(op, machine(), summandsOf(op), notWarpgroups))
+        return write(op, schedule, chunkReason, {});
+    if (!notWarpgroups.empty())
+      refuse(op, "no wgmma", notWarpgroups);
     if (why.empty())
       chunks = listChunkSchedules(op, machine().shared, summandsOf(op));
     if (!chunks.empty())
@@ -143,9 +151,13 @@ private:
       return ", wgmma";
     if (schedule.getMma() == Mma::Fma)
       return "";
+    std::string why;
+    if (auto scan = dyn_cast<ScanOp>(op))
+      if (chooseWarpgroups(scan, machine(), schedule.getSummands(), why))
+        return "; mma_sync: scan-mma=wgmma selects warpgroups";
     if (machine().warpgroupRate > 0)
       return "; mma_sync: wgmma has kernels of quadratic attention in 16 bits "
-             "only";
+             "and of scans by rows only";
     bool isHopper = StringRef(chip) == "sm_90";
     bool isWide = getElementTypeOrSelf(op->getOperand(0)).isF32();
     if (isHopper && schedule.getForm() == Form::Quadratic && !isWide)
@@ -211,7 +223,6 @@ private:
   }
 
   void selectChunks(ScanOp op, ArrayRef<ScheduleAttr> schedules) {
-    constexpr StringLiteral reason = "products of matrices, chunk by chunk";
     std::string notSplit = whyNotSegments(op);
     std::optional<Prediction> first =
         predict(op, schedules[0], machine(), sizes());
@@ -219,7 +230,7 @@ private:
       // Segments of few tokens would be slower than none.
       if (notSplit.empty())
         notSplit = "the number of tokens or sequences is not known";
-      return write(op, schedules[0], reason, "one segment: " + notSplit);
+      return write(op, schedules[0], chunkReason, "one segment: " + notSplit);
     }
     Choice whole{schedules[0], first->seconds}, split;
     std::string considered;
@@ -245,7 +256,7 @@ private:
     std::string note = "considered" + considered;
     if (!notSplit.empty())
       note += "; one segment: " + notSplit;
-    write(op, best.schedule, reason, note);
+    write(op, best.schedule, chunkReason, note);
   }
 
   /// Of what was considered.

@@ -41,14 +41,14 @@ Value SharedTile::place(KernelBuilder &k, Value row, Value unit) const {
 }
 
 Value LanePointer::at(int64_t row, int64_t unit) {
-  assert((!tile.panels || unit == 0) && "expected to stay in the panel");
   int64_t mask = tile.mask();
   int64_t change = ((unit & mask) ^ tile.key(row)) * SharedTile::unitBytes;
   Value &variant = variants[change];
   if (!variant)
     variant = k->offset(base, k->bxor(place, change));
-  return k->offset(variant,
-                   row * tile.pitch() + (unit & ~mask) * SharedTile::unitBytes);
+  int64_t before = tile.panels ? unit / (mask + 1) * tile.panelBytes()
+                               : (unit & ~mask) * SharedTile::unitBytes;
+  return k->offset(variant, row * tile.pitch() + before);
 }
 
 TileCopy::TileCopy(KernelBuilder &k, SharedTile tile, int64_t threads,
@@ -122,37 +122,62 @@ void mlir::linattn::clearRows(KernelBuilder &k, Value thread, int64_t threads,
   });
 }
 
+/// Writes 16 bytes of a row from shared memory, those that exist.
+static void storeUnit(KernelBuilder &k, Value from, Value row, Value unit,
+                      const TileTarget &target, bool isRagged) {
+  int64_t words = target.granule / 4;
+  Value x = k.load(VectorType::get({4}, k.b.getI32Type()), from, 16);
+  if (target.firstRow)
+    row = k.add(target.firstRow, row);
+  Value to = k.offset(target.address, k.mul(k.extend(row), target.stride));
+  to = k.offset(to, k.mul(unit, SharedTile::unitBytes));
+  for (int64_t i = 0; i < 4; i += words) {
+    SmallVector<Value> part;
+    for (int64_t j = i; j < i + words; ++j)
+      part.push_back(k.element(x, j));
+    Value column = k.add(k.mul(unit, 8), 2 * i), columnExists;
+    if (target.firstColumn)
+      column = k.add(target.firstColumn, column);
+    if (isRagged)
+      columnExists = k.less(column, target.size);
+    k.ifThen(columnExists, [&] {
+      k.store(words == 4 ? x : k.vectorOf(part), k.offset(to, 4 * i),
+              target.granule);
+    });
+  }
+}
+
 void mlir::linattn::storeTileRows(KernelBuilder &k, SharedTile tile, Value base,
                                   Value lane, Value firstRow, int64_t rows,
-                                  const TileTarget &target) {
-  int64_t units = tile.units(), total = rows * units;
-  auto type = VectorType::get({4}, k.b.getI32Type());
-  int64_t words = target.granule / 4;
+                                  const TileTarget &target, Value firstUnit,
+                                  int64_t units, int64_t allUnits) {
+  bool isRagged = target.firstColumn || target.size < 8 * allUnits;
+  auto unitOf = [&](Value number) {
+    return firstUnit ? k.add(firstUnit, number) : number;
+  };
+  // A lane has the same columns of all rows, or others of each.
+  if (warpSize % units == 0) {
+    Value row = k.add(firstRow, k.div(lane, units));
+    Value unit = unitOf(k.rem(lane, units));
+    LanePointer pointer(k, tile, base, tile.place(k, row, unit));
+    for (int64_t done = 0; done < rows; done += warpSize / units) {
+      Value mine = k.add(row, done), from = pointer.at(done, 0);
+      k.ifThen(k.less(mine, target.left),
+               [&] { storeUnit(k, from, mine, unit, target, isRagged); });
+    }
+    return;
+  }
+  int64_t total = rows * units;
   for (int64_t done = 0; done < total; done += warpSize) {
     Value index = k.add(lane, done);
     Value row = k.add(firstRow, k.div(index, units));
-    Value unit = k.rem(index, units);
+    Value unit = unitOf(k.rem(index, units));
     Value exists = k.less(row, target.left);
     if (done + warpSize > total)
       exists = k.both(exists, k.less(index, total));
     k.ifThen(exists, [&] {
-      Value x = k.load(type, k.offset(base, tile.place(k, row, unit)), 16);
-      Value to = k.offset(target.address, k.mul(k.extend(row), target.stride));
-      to = k.offset(to, k.mul(unit, SharedTile::unitBytes));
-      for (int64_t i = 0; i < 4; i += words) {
-        SmallVector<Value> part;
-        for (int64_t j = i; j < i + words; ++j)
-          part.push_back(k.element(x, j));
-        Value column = k.add(k.mul(unit, 8), 2 * i), columnExists;
-        if (target.firstColumn)
-          column = k.add(target.firstColumn, column);
-        if (target.firstColumn || target.size < tile.columns)
-          columnExists = k.less(column, target.size);
-        k.ifThen(columnExists, [&] {
-          k.store(words == 4 ? x : k.vectorOf(part), k.offset(to, 4 * i),
-                  target.granule);
-        });
-      }
+      storeUnit(k, k.offset(base, tile.place(k, row, unit)), row, unit, target,
+                isRagged);
     });
   }
 }

@@ -51,6 +51,7 @@ struct SharedTile {
   bool panels = false;           ///< As `wgmma` reads them, see above.
 
   static constexpr int64_t unitBytes = 16, panelPitch = 128;
+  static constexpr int64_t panelColumns = panelPitch / 2;
   int64_t units() const { return columns / 8; }
   /// Bytes of a row.
   int64_t rowBytes() const { return columns * 2; }
@@ -58,7 +59,7 @@ struct SharedTile {
   int64_t pitch() const { return panels ? panelPitch : rowBytes(); }
   int64_t panelBytes() const { return rows * panelPitch; }
   int64_t bytes() const {
-    return panels ? offsetOfColumn(llvm::alignTo(columns, panelPitch / 2))
+    return panels ? offsetOfColumn(llvm::alignTo(columns, panelColumns))
                   : rows * pitch();
   }
   /// Of a column in row 0 of panels.
@@ -120,14 +121,16 @@ private:
 };
 
 /// The rows of a tile in global memory: the address of row 0 in the tile's
-/// first column, bytes between rows (i64), existing columns and rows, and the
-/// alignment of addresses. The tile starts at `firstColumn` (null: 0).
+/// first column, bytes between rows (i64), existing columns, rows from the
+/// tile's first one on, and the alignment of addresses. The tile starts at
+/// `firstColumn` and at row `firstRow` (null: 0).
 struct TileTarget {
   Value address, stride;
   int64_t size;
   Value left;
   int64_t granule;
   Value firstColumn;
+  Value firstRow = {};
 };
 
 /// The threads of a block write zeros into all rows of the target, `columns` of
@@ -135,10 +138,18 @@ struct TileTarget {
 void clearRows(KernelBuilder &k, Value thread, int64_t threads, int64_t columns,
                int64_t elementBytes, const TileTarget &target);
 
-/// A warp writes `rows` rows of 16-bit elements from `firstRow` on, 16 bytes in
-/// each lane.
+/// A warp writes `rows` rows of 16-bit elements from `firstRow`, a multiple of
+/// them, on, 16 bytes in each lane: all units of a row, or from `firstUnit` on
+/// `units` of `allUnits` that warps share.
 void storeTileRows(KernelBuilder &k, SharedTile tile, Value base, Value lane,
-                   Value firstRow, int64_t rows, const TileTarget &target);
+                   Value firstRow, int64_t rows, const TileTarget &target,
+                   Value firstUnit, int64_t units, int64_t allUnits);
+inline void storeTileRows(KernelBuilder &k, SharedTile tile, Value base,
+                          Value lane, Value firstRow, int64_t rows,
+                          const TileTarget &target) {
+  storeTileRows(k, tile, base, lane, firstRow, rows, target, /*firstUnit=*/{},
+                tile.units(), tile.units());
+}
 
 } // namespace mlir::linattn
 

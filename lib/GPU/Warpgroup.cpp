@@ -82,9 +82,12 @@ void WarpgroupProducts::multiply(SmallVectorImpl<Value> &sums, int64_t columns,
   sums.assign(next);
 }
 
-void WarpgroupProducts::await(SmallVectorImpl<Value> &sums) {
+void WarpgroupProducts::commit() {
   NVVM::WgmmaGroupSyncAlignedOp::create(k.b, k.loc);
+}
+
+void WarpgroupProducts::await(SmallVectorImpl<Value> &sums, unsigned pending) {
   SmallVector<Value> ready =
-      assembly(::linattn::getWgmmaWait(0), {}, sums, sums.size());
+      assembly(::linattn::getWgmmaWait(pending), {}, sums, sums.size());
   sums.assign(ready);
 }

@@ -56,8 +56,11 @@ public:
   /// `a`: a descriptor, or the four registers of a fragment.
   void multiply(SmallVectorImpl<Value> &sums, int64_t columns, ValueRange a,
                 const WarpgroupOperand &b, int64_t step);
-  /// Waits for all products. The sums are valid from here on.
-  void await(SmallVectorImpl<Value> &sums);
+  /// Ends a group of products.
+  void commit();
+  /// Waits for all groups but the last `pending`. The sums of the others are
+  /// valid from here on.
+  void await(SmallVectorImpl<Value> &sums, unsigned pending = 0);
 
 private:
   SmallVector<Value> assembly(StringRef text, ValueRange operands,

@@ -71,6 +71,7 @@ void mlir::linattn::buildGPUPipeline(OpPassManager &pm,
   select.sequences = options.sequences;
   select.tokens = options.tokens;
   select.copy = options.copy;
+  select.scanMma = options.scanMma;
   select.math = options.math;
   pm.addNestedPass<func::FuncOp>(createLinAttnMaterializeMapsPass());
   pm.addNestedPass<func::FuncOp>(createLinAttnSelectSchedulePass(select));

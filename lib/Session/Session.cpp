@@ -192,6 +192,19 @@ llvm::Expected<Signature> getSignature(mlir::func::FuncOp func,
 
 } // namespace
 
+llvm::Error linattn::detail::verifyKernelOptions(llvm::StringRef copy,
+                                                 llvm::StringRef scanMma) {
+  if (!mlir::linattn::symbolizeCopyEngine(copy))
+    return llvm::createStringError(
+        "expected copy to be cp_async or tma, but got '" + copy + "'");
+  auto mma = mlir::linattn::symbolizeMma(scanMma);
+  if (!mma || *mma == mlir::linattn::Mma::Fma)
+    return llvm::createStringError(
+        "expected the products of scans to be mma_sync or wgmma, but got '" +
+        scanMma + "'");
+  return llvm::Error::success();
+}
+
 Session::Session()
     : context(getDialectRegistry(), mlir::MLIRContext::Threading::DISABLED) {
   mlir::remark::RemarkCategories categories;

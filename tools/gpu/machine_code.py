@@ -23,6 +23,8 @@ PIPES = {
 SLOW_CONVERSION = 0x104  # F2F
 LOCAL = {0x183, 0x187}  # LDL, STL
 NOTHING, BRANCH, EXIT = 0x118, 0x147, 0x14D  # NOP, behind the end; BRA; EXIT
+# HGMMA; WARPGROUP, of which bit 47 of the lower half says that it waits for products.
+WARPGROUP_PRODUCT, WARPGROUP = 0x1F0, 0x1C5
 NO_SCOREBOARD, NO_REGISTER = 7, 255
 
 
@@ -38,6 +40,9 @@ class Instruction:
     operands: tuple  # Registers; of constants and immediates none.
     width: int  # Of what goes to or from memory: 4-byte words of a thread.
     target: int | None  # Of a branch.
+    columns: int | None = None  # Of a product of a warpgroup.
+    ends_group: bool = False  # The last product of a group that a wait counts.
+    pending: int | None = None  # Of a wait for products of a warpgroup: the groups that may go on.
 
 
 def _instruction(at, low, high):
@@ -51,9 +56,12 @@ def _instruction(at, low, high):
         offset = ((low >> 34 | (high & 0x3FFFF) << 30) << 8 | low >> 16 & 0xFF) << 2
         offset -= (offset >> 57) << 58
         target = at + 1 + offset // 16
+    product = code == WARPGROUP_PRODUCT
     return Instruction(
         at, code, form, control & 15, tuple({control >> 5 & 7, control >> 8 & 7} - {NO_SCOREBOARD}), control >> 11 & 63,
         low >> 16 & 0xFF, tuple(r for r in (low >> 24 & 0xFF, *b, high & 0xFF) if r != NO_REGISTER), width, target,
+        8 * ((low >> 53 & 31) + 1) if product else None, product and high >> 12 & 7 != NO_SCOREBOARD,
+        high >> 8 & 7 if code == WARPGROUP and low >> 47 & 1 else None,
     )  # fmt: skip
 
 

@@ -21,15 +21,19 @@ MACHINE = Machine()
 SEQUENCES, HEADS, TOKENS = 8, 16, 4096
 STATES = SEQUENCES * HEADS
 PIPELINE = f"chip=sm_90a math=fast bandwidth={MACHINE.bandwidth / 1e9:.0f} sms={MACHINE.multiprocessors}"
-# Name, rule, and the shares of the bandwidth that D = 64 and D = 128 are to reach, if any.
+# Name, rule, options, and the shares of the bandwidth that D = 64 and D = 128 are to reach, if any.
 TARGETS = [
-    ("additive", "chunk", (70, 75)),
-    ("decay per token", "decay", (60, 65)),
-    ("decay per channel (GLA)", "gla", (50, 50)),
-    ("gated delta rule", "gdn", (35, 35)),
-    ("KDA", "kda", (25, 25)),
-    ("Gated DeltaNet 2: KDA with erase and write gates", "kdagates", (None, None)),
-    ("RWKV-7", "rwkv7", (None,)),
+    ("additive", "chunk", "", (70, 75)),
+    ("additive, `scan-mma=wgmma`", "chunk", "scan-mma=wgmma", (70, 75)),
+    ("additive, `scan-mma=wgmma`, strict", "chunk", "scan-mma=wgmma math=strict", (None, None)),
+    ("decay per token", "decay", "", (60, 65)),
+    ("decay per token, `scan-mma=wgmma`", "decay", "scan-mma=wgmma", (60, 65)),
+    ("decay per token, `scan-mma=wgmma`, strict", "decay", "scan-mma=wgmma math=strict", (None, None)),
+    ("decay per channel (GLA)", "gla", "", (50, 50)),
+    ("gated delta rule", "gdn", "", (35, 35)),
+    ("KDA", "kda", "", (25, 25)),
+    ("Gated DeltaNet 2: KDA with erase and write gates", "kdagates", "", (None, None)),
+    ("RWKV-7", "rwkv7", "", (None,)),
 ]
 DECODED = (STATES, 32 * STATES)
 DECODE_TARGET = 90
@@ -55,15 +59,15 @@ def run(command, text):
     return done
 
 
-def compile_scan(tools, rule, size, tokens, sequences=SEQUENCES):
-    """The kernels of a scan, and its schedule as {option: number}."""
+def compile_scan(tools, rule, size, tokens, sequences=SEQUENCES, options=""):
+    """The kernels of a scan, and its schedule as {option: number, or name}."""
     opt, translate, ptxas = tools
     clauses, gates = RULES[rule]
     shape = f"{sequences}x{HEADS}x"
     source = scan("f", "bf16", size, str(tokens), clauses, gates).replace("tensor<2x4x", f"tensor<{shape}")
-    compiled = run([opt, f"--linattn-lower-to-nvvm-pipeline={PIPELINE}", "--mlir-print-ir-after=linattn-select-schedule"], source)
+    compiled = run([opt, f"--linattn-lower-to-nvvm-pipeline={PIPELINE} {options}", "--mlir-print-ir-after=linattn-select-schedule"], source)
     written = re.search(r"linattn.schedule = #linattn.schedule<(.*?)>", compiled.stderr).group(1)
-    schedule = {key: int(value) for key, value in re.findall(r"(\w+) = (\d+)", written)}
+    schedule = {key: int(value) if value.isdigit() else value for key, value in re.findall(r"(\w+) = (\w+)", written)}
     launches = re.findall(r"linattn.launch @(\w+)::.*?block = (\d+), shared = (\d+)", compiled.stdout)
     plans = {name: (int(block), int(shared)) for name, block, shared in launches}
     ptx = run([translate, "--gpu-binary-to-assembly"], compiled.stdout).stdout
@@ -102,7 +106,10 @@ def seconds_of(kernel, schedule, rule, size, parts):
     """Time of a launch of chunks, and what it is made of."""
     blocks = STATES * -(-size // schedule["value_slice"]) * parts
     sharing = min(kernel.resident, -(-blocks // MACHINE.multiprocessors))
-    found = simulate(kernel.code, trips_of(kernel, schedule, rule, size), MACHINE, kernel.threads // 32, sharing)
+    warps = kernel.threads // 32
+    # Warpgroups of the state, and one of the outputs.
+    roles = (warps - 4, 4) if schedule["mma"] == "wgmma" else (warps,)
+    found = simulate(kernel.code, trips_of(kernel, schedule, rule, size), MACHINE, roles, sharing)
     chunks = -(-TOKENS // (schedule["chunk"] * schedule.get("split", 1)))
     waves = -(-blocks // (MACHINE.multiprocessors * sharing))
     step = found["cycles"] / MACHINE.clock
@@ -120,9 +127,9 @@ def least_bytes(rule, size):
     return tokens * (4 * 2 * size + gates) + 2 * STATES * 4 * size * size
 
 
-def predict(tools, rule, size):
+def predict(tools, rule, size, options):
     """Rows of the launches of a rule, its time and its least bytes."""
-    kernels, schedule = compile_scan(tools, rule, size, TOKENS)
+    kernels, schedule = compile_scan(tools, rule, size, TOKENS, options=options)
     split, total, rows = schedule.get("split", 1), 0, []
     least = least_bytes(rule, size)
     for kernel in kernels:
@@ -155,9 +162,9 @@ PARTS = ("issue", "tensor", "special", "integer", "shared")
 def table(tools):
     print("| rule | D | chunk, warps, columns, segments | blocks of a multiprocessor | instructions, products of a warp | issue | tensor | special, pack | integer | shared | cycles of a chunk | waves · chunks | predicted | bytes once | of the bandwidth | aim |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
-    for name, rule, aims in TARGETS:
+    for name, rule, options, aims in TARGETS:
         for size, aim in zip((64, 128), aims):
-            schedule, rows, seconds, least = predict(tools, rule, size)
+            schedule, rows, seconds, least = predict(tools, rule, size, options)
             share = 100 * least / MACHINE.bandwidth / seconds
             for kernel, found in rows:
                 is_last = kernel is rows[-1][0]
@@ -165,7 +172,7 @@ def table(tools):
                 cells = [
                     name + ("" if is_last else ", increments"), size,
                     f"{schedule['chunk']}, {schedule['warps']}, {schedule['value_slice']}, {schedule.get('split', 1)}",
-                    f"{found['sharing']} of {found['blocks']}", f"{found['instructions']}, {found['products']}",
+                    f"{found['sharing']} of {found['blocks']}", "; ".join(f"{size}, {products}" for size, products in found["sizes"]),
                     *(f"{kept.get(part, 0):.0f}" for part in PARTS), f"{found['cycles']:.0f}", f"{found['waves']} · {found['chunks']}",
                     f"{1e6 * seconds:.0f} µs" if is_last else "", f"{least / 1e6:.0f} MB" if is_last else "",
                     f"{share:.0f} %" if is_last else "",

@@ -103,6 +103,11 @@ struct CommandLine : CompileFlags {
       cl::desc("How tiles of attention come to a GPU's shared memory: cp_async "
                "or, on sm_90a, tma"),
       cl::cat(category)};
+  cl::opt<std::string> scanMma{
+      "scan-mma", cl::value_desc("instruction"), cl::init("mma_sync"),
+      cl::desc("What multiplies the matrices of chunks of scans on a GPU: "
+               "mma_sync or, on sm_90a, wgmma"),
+      cl::cat(category)};
   cl::opt<std::string> output{"o", cl::value_desc("file"), cl::Required,
                               cl::desc("Where to write it"), cl::cat(category)};
 };
@@ -172,6 +177,7 @@ makeBundle(const CommandLine &options, llvm::StringRef source,
                          : std::vector<std::string>{"sm_80"};
   bundle.form = options.form;
   bundle.copy = options.copy;
+  bundle.scanMma = options.scanMma;
   bundle.math = options.math;
   bundle.trusted = options.trusted;
   bundle.isolated = !options.trusted;

@@ -22,8 +22,8 @@ struct BundleOptions {
   /// supports.
   std::vector<std::string> chips;
   ScheduleHints hints;
-  /// See CompilerOptions::copy.
-  std::string copy = "cp_async";
+  /// See CompilerOptions::copy and scanMma.
+  std::string copy = "cp_async", scanMma = "mma_sync";
   /// The program that turns PTX into machine code. If empty, the bundle holds
   /// PTX alone.
   std::string ptxas;

@@ -68,6 +68,9 @@ struct CompilerOptions {
   /// For kernels of a GPU: how tiles are copied to shared memory for `wgmma`,
   /// "cp_async" or "tma" (docs/GPU.md).
   std::string copy = "cp_async";
+  /// What multiplies the matrices of chunks of scans, "mma_sync" or, for the
+  /// chip sm_90a, "wgmma" (docs/GPU.md).
+  std::string scanMma = "mma_sync";
   /// How attention is rewritten, in the values of the pass's option.
   std::string reassociate = "auto";
   std::string form = "auto";

@@ -18,8 +18,9 @@ def LinAttnSelectSchedulePass
     Writes `linattn.schedule`, which `linattn-to-kernel` reads, for scans, states,
     reads and quadratic attention. An op that has one keeps it. An op that no
     kernel can run gets none, with a remark that says why: it stays for the plain
-    route. Copies by tensor maps have not been timed: they are taken where `copy=tma`
-    selects them, and a remark says where that is not possible.
+    route. Copies by tensor maps and scans by warpgroups have not been timed: they are
+    taken where `copy=tma` and `scan-mma=wgmma` select them, and a remark says where
+    that is not possible.
 
     Before:
 
@@ -61,6 +62,14 @@ def LinAttnSelectSchedulePass
                         "every thread copies 16 bytes at a time"),
              clEnumValN(::mlir::linattn::CopyEngine::Tma, "tma",
                         "by tensor maps, where rows are multiples of 16 bytes"))}]>,
+    Option<"scanMma", "scan-mma", "::mlir::linattn::Mma",
+           /*default=*/"::mlir::linattn::Mma::MmaSync",
+           "What multiplies the matrices of chunks of scans",
+           [{::llvm::cl::values(
+             clEnumValN(::mlir::linattn::Mma::MmaSync, "mma_sync", "warps"),
+             clEnumValN(::mlir::linattn::Mma::Wgmma, "wgmma",
+                        "warpgroups, on sm_90a and where their kernel can run the "
+                        "scan"))}]>,
     Option<"math", "math", "::linattn::Math", /*default=*/"::linattn::Math::Strict",
            "Precision of products of f32", [{
              ::llvm::cl::values(

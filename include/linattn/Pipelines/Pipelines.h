@@ -192,6 +192,13 @@ struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
           clEnumValN(CopyEngine::CpAsync, "cp_async", "16 bytes at a time"),
           clEnumValN(CopyEngine::Tma, "tma",
                      "by tensor maps, for products of wgmma"))};
+  Option<Mma> scanMma{
+      *this, "scan-mma",
+      llvm::cl::desc("What multiplies the matrices of chunks of scans"),
+      llvm::cl::init(Mma::MmaSync),
+      llvm::cl::values(clEnumValN(Mma::MmaSync, "mma_sync", "warps"),
+                       clEnumValN(Mma::Wgmma, "wgmma",
+                                  "warpgroups, on sm_90a where they can"))};
   Option<::linattn::Math> math{
       *this, "math", llvm::cl::desc("Precision of products of f32"),
       llvm::cl::init(::linattn::Math::Strict),

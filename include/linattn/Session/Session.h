@@ -42,6 +42,9 @@ struct Stage {
 /// See CompilerOptions::differentiate.
 using Operands = std::optional<std::vector<int64_t>>;
 
+/// Checks CompilerOptions::copy and scanMma; other values are an error.
+llvm::Error verifyKernelOptions(llvm::StringRef copy, llvm::StringRef scanMma);
+
 /// Owns the context and the module of one compilation. Diagnostics become the
 /// text of the returned errors; nothing is printed.
 class Session {

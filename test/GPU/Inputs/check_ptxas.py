@@ -223,7 +223,8 @@ def check(ptx, plans, ptxas, chip, options, budget):
     # ptxas waits for each product where it cannot tell who uses the registers.
     if "wgmma" in result.stderr:
         wrong.append(f"ptxas: {result.stderr}")
-    if chip == "sm_90a" and ("wgmma" in ptx) != ("quadratic" in name and "_f32_" not in name):
+    by_warpgroups = "quadratic" in name and "_f32_" not in name or "scan-mma=wgmma" in options
+    if chip == "sm_90a" and ("wgmma" in ptx) != by_warpgroups:
         wrong.append("wgmma where there should be none, or none")
     if "copy=tma" in options and ("cp.async.bulk.tensor" not in ptx or "cp.async.c" in ptx):
         wrong.append("other copies than by tensor maps")

@@ -27,7 +27,7 @@ func.func @odd_rows(%q: memref<2x8x?x60xbf16>) {
   return
 }
 
-// REMARK: Remark="quadratic kernel, 4 warps, 16 tokens at a time; mma_sync: wgmma has kernels of quadratic attention in 16 bits only; cp_async, no tma: it copies for wgmma alone"
+// REMARK: Remark="quadratic kernel, 4 warps, 16 tokens at a time; mma_sync: wgmma has kernels of quadratic attention in 16 bits and of scans by rows only; cp_async, no tma: it copies for wgmma alone"
 // CHECK-LABEL: func.func @wide(
 // CHECK: mma = mma_sync
 // CHECK-NOT: copy = tma

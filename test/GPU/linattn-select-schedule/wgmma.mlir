@@ -42,7 +42,7 @@ func.func @wide(%q: memref<2x8x?x256xbf16>) {
   return
 }
 
-// REMARK: Remark="chunk kernel, 8 warps, 64 tokens at a time; mma_sync: wgmma has kernels of quadratic attention in 16 bits only"
+// REMARK: Remark="chunk kernel, 8 warps, 64 tokens at a time; mma_sync: wgmma has kernels of quadratic attention in 16 bits and of scans by rows only"
 // CHECK-LABEL: func.func @state(
 // CHECK: mma = mma_sync
 func.func @state(%k: memref<2x8x?x128xbf16>, %s: memref<2x8x128x128xf32>) {
@@ -52,7 +52,7 @@ func.func @state(%k: memref<2x8x?x128xbf16>, %s: memref<2x8x128x128xf32>) {
 }
 
 // f32 has the products of a warp on any chip.
-// REMARK: Remark="quadratic kernel, 4 warps, 32 tokens at a time; mma_sync: wgmma has kernels of quadratic attention in 16 bits only"
+// REMARK: Remark="quadratic kernel, 4 warps, 32 tokens at a time; mma_sync: wgmma has kernels of quadratic attention in 16 bits and of scans by rows only"
 // OLDER: Remark="quadratic kernel, 4 warps, 32 tokens at a time"
 // NEWER: func.func @f32(
 // NEWER: mma = mma_sync

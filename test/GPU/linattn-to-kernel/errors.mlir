@@ -66,6 +66,56 @@ func.func @chunk_warps(%q: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
 
 // -----
 
+func.func @warpgroups(%q: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
+  // expected-error @+1 {{the chunk kernel of wgmma has chunks of 64 tokens, four warps for every 64 rows of the state and four more, and 32 to 128 columns, in sixteens}}
+  linattn.scan %q, %q, %q into(%q) init(%s)
+      {linattn.schedule = #linattn.schedule<form = chunk, mma = wgmma, chunk = 64, warps = 4, stages = 2, value_slice = 64>}
+    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @warpgroups_columns(%q: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
+  // expected-error @+1 {{the chunk kernel of wgmma has chunks of 64 tokens, four warps for every 64 rows of the state and four more, and 32 to 128 columns, in sixteens}}
+  linattn.scan %q, %q, %q into(%q) init(%s)
+      {linattn.schedule = #linattn.schedule<form = chunk, mma = wgmma, chunk = 64, warps = 8, stages = 2, value_slice = 256>}
+    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @warpgroups_segments(%q: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
+  // expected-error @+1 {{the chunk kernel of wgmma has one segment}}
+  linattn.scan %q, %q, %q into(%q) init(%s)
+      {linattn.schedule = #linattn.schedule<form = chunk, mma = wgmma, chunk = 64, warps = 8, stages = 2, value_slice = 64, split = 2>}
+    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @warpgroups_maps(%q: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>) {
+  // expected-error @+1 {{the chunk kernel has no copies by tensor maps}}
+  linattn.scan %q, %q, %q into(%q) init(%s)
+      {linattn.schedule = #linattn.schedule<form = chunk, mma = wgmma, chunk = 64, warps = 8, stages = 2, value_slice = 64, copy = tma>}
+    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @warpgroups_rows(%q: memref<2x8x?x192xbf16>, %s: memref<2x8x192x192xf32>) {
+  // expected-error @+1 {{the chunk kernel of wgmma holds 128 rows of a state at most}}
+  linattn.scan %q, %q, %q into(%q) init(%s)
+      {linattn.schedule = #linattn.schedule<form = chunk, mma = wgmma, chunk = 64, warps = 16, stages = 1, value_slice = 64>}
+    : (memref<2x8x?x192xbf16>, memref<2x8x?x192xbf16>, memref<2x8x?x192xbf16>, memref<2x8x?x192xbf16>, memref<2x8x192x192xf32>) -> ()
+  return
+}
+
+// -----
+
 func.func @not_a_schedule(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
   // expected-error @+1 {{expected linattn.schedule to be a schedule, but got 3 : i64}}
   linattn.scan %q, %q, %q into(%q) init(%s) {linattn.schedule = 3}

@@ -199,6 +199,7 @@ TEST_F(CacheTest, KeysDistinguishAllOptions) {
   add([](CompilerOptions &o) { o.hints.multiprocessors = 8; });
   add([](CompilerOptions &o) { o.hints.bandwidth = 8; });
   add([](CompilerOptions &o) { o.copy = "tma"; });
+  add([](CompilerOptions &o) { o.scanMma = "wgmma"; });
   add([](CompilerOptions &o) { o.copy = "tma", o.chip = "sm_90"; });
   add([](CompilerOptions &o) { o.reassociate = "never"; });
   add([](CompilerOptions &o) { o.form = "never"; });

@@ -94,13 +94,22 @@ TEST(CompilerErrors, MissingFile) {
             "directory");
 }
 
-TEST(CompilerErrors, UnknownEnginesOfCopiesAreRefused) {
+TEST(CompilerErrors, UnknownChoicesOfKernelsAreRefused) {
+  auto errorOf = [](const CompilerOptions &options) {
+    auto kernel = Compiler(options).compile("module {}");
+    return kernel ? "" : llvm::toString(kernel.takeError());
+  };
   CompilerOptions options;
   options.copy = "dma";
-  auto kernel = Compiler(options).compile("module {}");
-  ASSERT_FALSE(kernel);
-  EXPECT_EQ(llvm::toString(kernel.takeError()),
+  EXPECT_EQ(errorOf(options),
             "expected copy to be cp_async or tma, but got 'dma'");
+  for (std::string scanMma : {"fma", "tcgen05"}) {
+    options = {};
+    options.scanMma = scanMma;
+    EXPECT_EQ(errorOf(options), "expected the products of scans to be mma_sync "
+                                "or wgmma, but got '" +
+                                    scanMma + "'");
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -223,6 +223,10 @@ ScanOutcome ScanProgram::run() {
   mlir::PassManager pm(&context);
   mlir::linattn::GPUPipelineOptions options;
   options.chip = scan.chip;
+  if (scan.warpgroups)
+    options.scanMma = mlir::linattn::Mma::Wgmma;
+  if (scan.fast)
+    options.math = Math::Fast;
   mlir::linattn::buildGPUPipeline(pm, options);
   if (mlir::failed(linattn::detail::runPasses(pm, *module)))
     return fail("the pipeline failed");
@@ -237,6 +241,9 @@ ScanOutcome ScanProgram::run() {
   module->walk([&](mlir::linattn::LaunchOp op) { launches.push_back(op); });
   if (launches.empty())
     return fail("no kernel was made");
+  module->walk([&](mlir::LLVM::InlineAsmOp op) {
+    outcome.usesWarpgroups |= op.getAsmString().contains("wgmma");
+  });
   for (mlir::linattn::LaunchOp op : launches)
     if (llvm::Error error = launch(*module, op, outcome))
       return fail(llvm::toString(std::move(error)));

@@ -52,6 +52,9 @@ struct ScanCase {
   /// Instead of the schedule that is chosen: text of the attribute.
   std::string schedule;
   std::string chip = "sm_80";
+  /// Chunks are multiplied by `wgmma`.
+  bool warpgroups = false;
+  bool fast = false; ///< `math=fast`
   uint64_t seed = 7;
 
   friend void PrintTo(const ScanCase &scan, std::ostream *os) {
@@ -67,6 +70,7 @@ struct ScanOutcome {
   emulator::Report report;   ///< Of all launches.
   unsigned launches = 0;
   std::vector<char> output;
+  bool usesWarpgroups = false;
   /// Of the operands that the kernel must read and write once.
   uint64_t bytesToRead = 0, bytesToWrite = 0;
 };

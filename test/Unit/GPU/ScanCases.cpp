@@ -101,6 +101,45 @@ std::vector<ScanCase> linattn::test::chunkCases() {
   return cases;
 }
 
+std::vector<ScanCase> linattn::test::warpgroupCases() {
+  std::vector<ScanCase> cases;
+  for (ScanCase scan : chunkCases())
+    if (scan.keySize <= 128)
+      cases.push_back(scan);
+  auto add = [&](std::string name, std::function<void(ScanCase &)> change) {
+    cases.push_back(makeCase(name, change));
+  };
+  // Two warpgroups of the state, of which one holds rows that do not exist; and
+  // columns of which not all slices are full.
+  add("decays_d96", [](ScanCase &scan) {
+    scan.keySize = scan.valueSize = 96;
+    scan.decay = ScanCase::Token;
+  });
+  add("decays_d128", [](ScanCase &scan) {
+    scan.keySize = scan.valueSize = 128;
+    scan.decay = ScanCase::Token;
+  });
+  add("narrow_values", [](ScanCase &scan) {
+    scan.keySize = 128;
+    scan.valueSize = 16;
+    scan.decay = ScanCase::Head;
+  });
+  add("gates_of_16_bits", [](ScanCase &scan) {
+    scan.gates = DType::BF16;
+    scan.decay = ScanCase::Token;
+  });
+  add("whole_chunks", [](ScanCase &scan) { scan.tokens = 192; });
+  add("few_tokens", [](ScanCase &scan) {
+    scan.tokens = 20;
+    scan.decay = ScanCase::Token;
+  });
+  for (ScanCase &scan : cases) {
+    scan.chip = "sm_90a";
+    scan.warpgroups = true;
+  }
+  return cases;
+}
+
 std::vector<ScanCase> linattn::test::columnCases() {
   std::vector<ScanCase> cases;
   auto add = [&](std::string name, std::function<void(ScanCase &)> change) {

@@ -17,6 +17,8 @@ namespace linattn::test {
 
 /// Scans that run in chunks.
 std::vector<ScanCase> chunkCases();
+/// Those and some more, of warpgroups.
+std::vector<ScanCase> warpgroupCases();
 /// Scans that run by columns of the state.
 std::vector<ScanCase> columnCases();
 /// Scans with gates of the delta rule, or with given vectors.

@@ -31,6 +31,7 @@ TEST_P(ScanKernels, AgreeWithTheOracle) {
   const ScanCase &scan = GetParam();
   ScanOutcome outcome = runCase(scan);
   ASSERT_EQ(outcome.error, "") << toText(scan);
+  EXPECT_EQ(outcome.usesWarpgroups, scan.warpgroups);
   EXPECT_TRUE(outcome.report.isClean()) << outcome.report.describeFindings();
   EXPECT_LE(outcome.outputError, outputTolerance(scan.dtype))
       << outcome.worst << "\n"
@@ -54,6 +55,8 @@ std::string nameOf(const testing::TestParamInfo<ScanCase> &info) {
 
 INSTANTIATE_TEST_SUITE_P(Chunk, ScanKernels,
                          testing::ValuesIn(draw(chunkCases())), nameOf);
+INSTANTIATE_TEST_SUITE_P(Warpgroup, ScanKernels,
+                         testing::ValuesIn(draw(warpgroupCases())), nameOf);
 INSTANTIATE_TEST_SUITE_P(Column, ScanKernels,
                          testing::ValuesIn(draw(columnCases())), nameOf);
 INSTANTIATE_TEST_SUITE_P(Transition, ScanKernels,
