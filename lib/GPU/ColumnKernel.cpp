@@ -37,6 +37,7 @@ void ColumnShape::layOut() {
       take(columnTile(typeOf(op.getWrite())).bytes(), op.getWrite() != Value());
   inStage.bytes = next;
   next *= stages();
+  int64_t begin = next;
 
   bool made = !takesTokens();
   layout.tiles.query =
@@ -60,7 +61,8 @@ void ColumnShape::layOut() {
   layout.keySums = take(4 * blocks() * paddedKey(), normalizes());
   layout.normalizers = take(4 * (blocks() + 1) * paddedKey(), normalizes());
   layout.output = take(outputTile().bytes(), !isWide() && reads());
-  layout.bytes = next;
+  layout.copyBytes = next - begin;
+  layout.bytes = next + (isAhead() ? layout.copyBytes : 0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -129,52 +131,77 @@ ColumnKernel::ColumnKernel(const ColumnShape &shape, KernelBuilder &k,
     bonus = locator.function.view(k, op.getBonus());
 }
 
-void ColumnKernel::prepareCopies(TilePipeline &tiles) {
-  ScanBlock::Tokens tokens = scan.findTokens(k, *this, locator);
-  output = tokens.output;
+void ColumnKernel::findTokens() {
+  rows = scan.findTokens(k, *this, locator);
+  output = rows.output;
+  written.place(k, locator, scan.here);
+  headDecay = scan.loadHeadDecay(k, *this, locator.function);
+}
+
+/// The copies of `threads` threads, of which `thread` is one. Where scores are
+/// ahead the state still reads the chunk before.
+TilePipeline ColumnKernel::makePipeline(Value thread, int64_t threads) {
+  TileStages memory{stages(), scan.shared, inStage.bytes};
+  memory.behind = isAhead() ? 1 : 0;
+  return TilePipeline(k, memory, {tokens(), scan.here.count},
+                      TilePipeline::Engine::CpAsync, thread, threads);
+}
+
+TilePipeline::Filter ColumnKernel::writtenTokens() {
+  if (!op.getMask())
+    return nullptr;
+  return [&](Value number, Value exists) {
+    return written.has(k, number, exists);
+  };
+}
+
+/// Values, and gates per value column.
+void ColumnKernel::copyValues(TilePipeline &tiles) {
+  TilePipeline::Filter filter = writtenTokens();
   Value firstNarrow;
   // Slices that divide the columns evenly hold nothing that does not exist.
   if (scan.firstColumn && isRagged())
     firstNarrow = k.div(k.mul(scan.firstColumn, elementBytes()), 2);
-  TilePipeline::Filter filter;
-  if (op.getMask())
-    filter = [&](Value number, Value exists) {
-      return written.has(k, number, exists);
-    };
-  if (reads())
-    tiles.add(0, rawTile(), tokens.query, keySize(), type());
-  tiles.add(inStage.key, rawTile(), tokens.key, keySize(), type(), {}, filter);
-  tiles.add(inStage.value, valueTile(), tokens.value, valueSize(), type(),
+  tiles.add(inStage.value, valueTile(), rows.value, valueSize(), type(),
             firstNarrow, filter);
-  written.place(k, locator, scan.here);
-  auto rows = [&](Value gate) {
+  copyColumns(tiles, op.getWrite(), inStage.write, filter);
+  // A masked token decays the state all the same.
+  copyColumns(tiles, op.getValueDecay(), inStage.valueDecay, {});
+}
+
+/// What scores are made of: all else.
+void ColumnKernel::copyScored(TilePipeline &tiles) {
+  TilePipeline::Filter filter = writtenTokens();
+  if (reads())
+    tiles.add(0, rawTile(), rows.query, keySize(), type());
+  tiles.add(inStage.key, rawTile(), rows.key, keySize(), type(), {}, filter);
+  auto rowsOf = [&](Value gate) {
     return locator.rowsOf(k, scan.here, locator.function.view(k, gate),
                           scan.here.head);
   };
   Rows betas, decays;
   if (op.getBeta())
-    betas = rows(op.getBeta());
+    betas = rowsOf(op.getBeta());
   if (hasChannelDecay() || hasTokenDecay())
-    decays = rows(op.getDecay());
+    decays = rowsOf(op.getDecay());
   if (hasChannelDecay())
     tiles.add(inStage.decay, decayTile(), decays, keySize(), decayType());
   copyVectors(tiles, filter);
-  headDecay = scan.loadHeadDecay(k, *this, locator.function);
   tiles.alsoStart([=](const TilePipeline::Arrival &arrival) {
-    k.ifThen(k.less(scan.thread, this->tokens()), [&] {
-      Value exists = k.less(scan.thread, arrival.left);
+    k.ifThen(k.less(arrival.thread, this->tokens()), [&] {
+      Value exists = k.less(arrival.thread, arrival.left);
       if (hasTokenDecay())
         copyScalars(arrival, decays, inStage.decay, decayType(), exists);
       if (!op.getBeta())
         return;
       if (filter)
-        exists = filter(k.add(arrival.first, scan.thread), exists);
+        exists = filter(k.add(arrival.first, arrival.thread), exists);
       copyScalars(arrival, betas, inStage.beta, betaType(), exists);
     });
   });
 }
 
-/// Given vectors, gates of the delta rule, and decays per value column.
+/// Given vectors, and gates of the keys of a delta rule.
 void ColumnKernel::copyVectors(TilePipeline &tiles,
                                const TilePipeline::Filter &filter) {
   auto add = [&](Value gate, int64_t offset) {
@@ -187,9 +214,6 @@ void ColumnKernel::copyVectors(TilePipeline &tiles,
   };
   add(readerOperand(), inStage.reader);
   add(op.getB(), inStage.push);
-  copyColumns(tiles, op.getWrite(), inStage.write, filter);
-  // A masked token decays the state all the same.
-  copyColumns(tiles, op.getValueDecay(), inStage.valueDecay, {});
 }
 
 /// A gate per value column, if there is one.
@@ -213,8 +237,8 @@ void ColumnKernel::copyColumns(TilePipeline &tiles, Value gate, int64_t offset,
 void ColumnKernel::copyScalars(const TilePipeline::Arrival &arrival,
                                const Rows &gate, int64_t offset, Type element,
                                Value exists) {
-  Value token = k.extend(k.add(arrival.first, scan.thread));
-  Value to = k.offset(k.offset(arrival.base, k.mul(scan.thread, 4)), offset);
+  Value token = k.extend(k.add(arrival.first, arrival.thread));
+  Value to = k.offset(k.offset(arrival.base, k.mul(arrival.thread, 4)), offset);
   copyGate(k, to, gate.at(k, token), element, exists);
 }
 
@@ -339,21 +363,31 @@ Value ColumnKernel::normalizerAt(const GlobalView &view, Value channel) {
 // The kernel
 //===----------------------------------------------------------------------===//
 
-ColumnKernel::Values ColumnKernel::chunk(Value number, Value stage,
-                                         ValueRange state) {
+/// The places of one half of the work would fill the registers of the other.
+void ColumnKernel::makeScores(const ColumnFrame &frame, Value number,
+                              Value stage) {
   Value left = k.sub(scan.here.count, k.mul(number, tokens()));
-  // The places of one half of the work would fill the registers of the other.
-  ColumnScores(*this, stage, left, k.keepInLoop(lane)).run();
-  return ColumnSteps(*this, number, stage, k.keepInLoop(lane)).run(state);
+  ColumnScores(frame, stage, left, k.keepInLoop(lane)).run();
 }
 
-void ColumnKernel::runChunks(TilePipeline &tiles) {
+ColumnKernel::Values ColumnKernel::advance(const ColumnFrame &frame,
+                                           Value number, Value stage,
+                                           ValueRange state) {
+  return ColumnSteps(frame, number, stage, k.keepInLoop(lane)).run(state);
+}
+
+void ColumnKernel::runChunks() {
+  TilePipeline tiles = makePipeline(scan.thread, threads());
+  copyScored(tiles);
+  copyValues(tiles);
   tiles.begin();
   Values state = loadState();
   if (normalizes())
     loadNormalizer();
   state = tiles.loop(state, [&](Value number, ValueRange carried) {
-    return chunk(number, tiles.arrive(number), carried);
+    Value stage = tiles.arrive(number);
+    makeScores(*this, number, stage);
+    return advance(*this, number, stage, carried);
   });
   tiles.drain();
   storeState(state);
@@ -361,18 +395,69 @@ void ColumnKernel::runChunks(TilePipeline &tiles) {
     storeNormalizer();
 }
 
+//===----------------------------------------------------------------------===//
+// Scores ahead of the state
+//===----------------------------------------------------------------------===//
+
+/// With the copy of the chunk's scores.
+ColumnFrame ColumnKernel::frameOf(Value number) {
+  ColumnFrame frame = *this;
+  frame.scan.shared =
+      k.offset(scan.shared, k.mul(k.band(number, 1), layout.copyBytes));
+  return frame;
+}
+
+/// Makes the scores of a chunk while the others advance by the one before.
+void ColumnKernel::runScores() {
+  TilePipeline tiles =
+      makePipeline(k.sub(scan.thread, k.i32(warpSize * stateWarps())),
+                   warpSize * scoreWarps());
+  copyScored(tiles);
+  tiles.begin();
+  tiles.loop({}, [&](Value number, ValueRange) {
+    Value stage = tiles.arrive(number);
+    ColumnFrame frame = frameOf(number);
+    frame.warp = k.sub(warp, k.i32(stateWarps()));
+    makeScores(frame, number, stage);
+    return Values();
+  });
+  tiles.arrive(tiles.tileCount());
+  tiles.drain();
+}
+
+/// Advances by a chunk once the next one has arrived.
+void ColumnKernel::runStates() {
+  TilePipeline tiles = makePipeline(scan.thread, warpSize * stateWarps());
+  copyValues(tiles);
+  tiles.begin();
+  Values state = loadState();
+  tiles.arrive(k.i32(0));
+  state = tiles.loop(state, [&](Value number, ValueRange carried) {
+    tiles.arrive(k.add(number, 1));
+    Value stage = tiles.baseOf(tiles.stageOf(number));
+    return advance(frameOf(number), number, stage, carried);
+  });
+  tiles.drain();
+  storeState(state);
+}
+
+/// Both loops meet at the same barriers of the block.
+void ColumnKernel::runAhead() {
+  Value hasState = k.less(warp, stateWarps());
+  k.ifThen(hasState, [&] { runStates(); });
+  k.ifThen(k.negate(hasState), [&] { runScores(); });
+}
+
 void ColumnKernel::run() {
-  TilePipeline tiles(k, {stages(), scan.shared, inStage.bytes},
-                     {tokens(), scan.here.count}, TilePipeline::Engine::CpAsync,
-                     scan.thread, threads());
-  prepareCopies(tiles);
+  findTokens();
+  auto run = [&] { isAhead() ? runAhead() : runChunks(); };
   auto clear = [&] {
     if (reads())
       clearRows(k, scan.thread, threads(), slice(), elementBytes(),
                 {output.base, output.stride, valueSize(), scan.here.count,
                  granuleOf(valueSize(), type()), scan.firstColumn});
   };
-  scan.here.ifExists(k, [&] { runChunks(tiles); }, clear);
+  scan.here.ifExists(k, run, clear);
 }
 
 LaunchOp mlir::linattn::buildColumnKernel(ScanOp op, ScheduleAttr schedule,

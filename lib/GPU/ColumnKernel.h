@@ -39,7 +39,9 @@
 //
 // The terms that do not depend on S come first, for all blocks of the chunk at
 // once, and are shared. Then each warp takes its 16 columns of the state
-// through the blocks alone: S and Δ never leave its registers.
+// through the blocks alone: S and Δ never leave its registers. Where a block
+// has more warps than sixteens of columns, the others make those terms of the
+// next chunk meanwhile, in the other of two copies.
 //
 // All is algebra of 16×16 matrices in the registers of a warp. Where S stands
 // as columns × channels, the registers of an accumulator are those of either
@@ -175,12 +177,28 @@ struct ColumnShape : ScanShape {
   // Sizes
   //===--------------------------------------------------------------------===//
 
+  /// Warps that own columns, and those that make scores: the same, or others,
+  /// which are one chunk ahead.
+  int64_t stateWarps() { return slice() / blockSize; }
+  bool isAhead() { return warps() > stateWarps(); }
+  int64_t scoreWarps() { return isAhead() ? warps() - stateWarps() : warps(); }
+
   int64_t tokens() { return schedule.getChunk(); }
   int64_t blocks() { return tokens() / blockSize; }
   int64_t paddedKey() { return llvm::alignTo(keySize(), 32); }
   int64_t steps() { return paddedKey() / blockSize; }
   /// Warps that divide the channels of a block among them.
-  int64_t sharers() { return std::min(warps() / blocks(), steps()); }
+  int64_t sharers() { return std::min(scoreWarps() / blocks(), steps()); }
+
+  /// Rows of a block's scores that a warp finishes: all of a system's, or of
+  /// those that sum decays from row to row.
+  int64_t finishedRows() {
+    if (hasTransition() || hasScalarDecay())
+      return blockSize;
+    int64_t warps = scoreWarps() / llvm::divideCeil(blocks(), 2);
+    return std::max(blockSize / int64_t(llvm::bit_floor(uint64_t(warps))),
+                    int64_t(1));
+  }
 
   SharedTile tokenTile() { return {tokens(), paddedKey()}; }
   SharedTile rawTile() { return isWide() ? channelTile() : tokenTile(); }
@@ -232,6 +250,7 @@ struct ColumnShape : ScanShape {
     } tiles, factors;                  ///< Of decayed or mapped tokens.
     int64_t sharedScores, finalScores; ///< By block, in the order of `Score`.
     int64_t diagonals, totals, keySums, normalizers, output, bytes;
+    int64_t copyBytes; ///< Of all these: from one copy to the other.
   } layout;
 
 private:
@@ -333,11 +352,12 @@ private:
   void storeTotals(const DecaySums &sums, Value block, Value step);
   void storeScores(Value block, Value sharer, ValueRange sums);
 
+  void meet();
   void finishScores();
   Value blockDecay(Value token);
-  void finishBlock(Value block, Value lane, Value exists);
-  Values finishRows(Value block, Value column, Value first, Value exists,
-                    Value g);
+  void finishBlock(Value block, Value firstRow, Value lane, Value exists);
+  Values finishRows(Value block, Value firstRow, Value column, Value first,
+                    Value exists, Value g);
   Value betasOf(Value block);
   Value sumShares(Value shares, int64_t matrix, int64_t row);
   Value diagonalAt(int64_t which, Value block, Value sharer, Value token);
@@ -409,14 +429,25 @@ public:
   void run();
 
 private:
-  void prepareCopies(TilePipeline &tiles);
+  void findTokens();
+  TilePipeline makePipeline(Value thread, int64_t threads);
+  /// Copies only tokens that are written; null: all are.
+  TilePipeline::Filter writtenTokens();
+  void copyScored(TilePipeline &tiles);
+  void copyValues(TilePipeline &tiles);
   void copyVectors(TilePipeline &tiles, const TilePipeline::Filter &filter);
   void copyColumns(TilePipeline &tiles, Value gate, int64_t offset,
                    const TilePipeline::Filter &filter);
   void copyScalars(const TilePipeline::Arrival &arrival, const Rows &gate,
                    int64_t offset, Type element, Value exists);
-  void runChunks(TilePipeline &tiles);
-  Values chunk(Value number, Value stage, ValueRange state);
+  void runChunks();
+  void runAhead();
+  void runScores();
+  void runStates();
+  ColumnFrame frameOf(Value number);
+  void makeScores(const ColumnFrame &frame, Value number, Value stage);
+  Values advance(const ColumnFrame &frame, Value number, Value stage,
+                 ValueRange state);
 
   void
   forEachState(const GlobalView &view,
@@ -429,6 +460,7 @@ private:
   void storeNormalizer();
 
   Value lane, row, pair; ///< lane / 4, lane % 4.
+  ScanBlock::Tokens rows;
 };
 
 } // namespace mlir::linattn

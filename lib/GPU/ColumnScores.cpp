@@ -109,7 +109,7 @@ void ColumnScores::shareScores() {
   int64_t sums = 8 * scoreMatrices() + 2 * diagonals();
   if (!reads())
     sums = 0;
-  bool allWork = blocks() * sharers() == warps();
+  bool allWork = blocks() * sharers() == scoreWarps();
   k.ifThen(allWork ? Value() : k.less(sharer, sharers()), [&] {
     Value count =
         k.div(k.sub(k.i32(steps() + sharers() - 1), sharer), sharers());
@@ -393,17 +393,27 @@ Value ColumnScores::diagonalAt(int64_t which, Value block, Value sharer,
             k.add(k.mul(number, blockSize), token));
 }
 
+/// The warps that make scores.
+void ColumnScores::meet() {
+  if (isAhead())
+    k.barrier(k.i32(1), warpSize * scoreWarps());
+  else
+    k.barrier();
+}
+
 void ColumnScores::run() {
   if (reads() || !takesTokens() || normalizes()) {
     shareScores();
-    k.barrier();
+    meet();
   }
   if (reads() || hasScalarDecay()) {
     finishScores();
-    k.barrier();
+    // Ahead, the state's warps are met where the next chunk has arrived.
+    if (!isAhead())
+      meet();
   }
   if (normalizes()) {
     sumNormalizer();
-    k.barrier();
+    meet();
   }
 }

@@ -63,21 +63,29 @@ Value ColumnScores::sumDiagonal(int64_t which, Value block, Value column) {
   return sum;
 }
 
-/// Half a warp takes a block, each lane one column: sums the shares, applies
-/// decays and the mask, and inverts the system of a transition.
+/// Half a warp takes a block, or some of its rows from `firstRow` on, each lane
+/// one column: sums the shares, applies decays and the mask, and inverts the
+/// system of a transition.
 void ColumnScores::finishScores() {
+  int64_t blockWarps = llvm::divideCeil(blocks(), 2);
   Value mine = k.keepInLoop(lane), half = k.shr(mine, 4);
-  Value block = k.add(k.mul(warp, 2), half), exists;
+  Value number = warp, firstRow, works = k.less(warp, blockWarps), exists;
+  if (finishedRows() < blockSize) {
+    number = k.rem(warp, blockWarps);
+    firstRow = k.mul(k.div(warp, blockWarps), finishedRows());
+    works = k.less(firstRow, blockSize);
+  }
+  Value block = k.add(k.mul(number, 2), half);
   if (blocks() == 1) {
     // The other half does the same and keeps it to itself.
     block = k.i32(0);
     exists = k.equal(half, 0);
   }
-  k.ifThen(k.less(warp, llvm::divideCeil(blocks(), 2)),
-           [&] { finishBlock(block, mine, exists); });
+  k.ifThen(works, [&] { finishBlock(block, firstRow, mine, exists); });
 }
 
-void ColumnScores::finishBlock(Value block, Value lane, Value exists) {
+void ColumnScores::finishBlock(Value block, Value firstRow, Value lane,
+                               Value exists) {
   Value column = k.band(lane, 15), first = k.band(lane, blockSize);
   Value g;
   if (hasScalarDecay()) {
@@ -88,7 +96,7 @@ void ColumnScores::finishBlock(Value block, Value lane, Value exists) {
     return;
   Value inRow = k.mul(column, 4);
   Value result = k.offset(at(layout.finalScores, block, finalBytes()), inRow);
-  Values system = finishRows(block, column, first, exists, g);
+  Values system = finishRows(block, firstRow, column, first, exists, g);
   if (!hasTransition())
     return;
   Values inverse = solve(system, column, first);
@@ -113,9 +121,9 @@ Value ColumnScores::betasOf(Value block) {
 
 /// This lane's column of every score, row by row. Returns that of the system to
 /// solve, stores the others.
-ColumnScores::Values ColumnScores::finishRows(Value block, Value column,
-                                              Value first, Value exists,
-                                              Value g) {
+ColumnScores::Values ColumnScores::finishRows(Value block, Value firstRow,
+                                              Value column, Value first,
+                                              Value exists, Value g) {
   Value zero = k.f32(0), between = zero, betas = betasOf(block);
   std::array<Value, 2> diagonal{};
   if (hasDiagonal())
@@ -123,11 +131,14 @@ ColumnScores::Values ColumnScores::finishRows(Value block, Value column,
   for (int64_t which = 0; which < diagonals(); ++which)
     diagonal[which] = sumDiagonal(which, block, column);
   Value inRow = k.mul(column, 4);
+  if (firstRow)
+    inRow = k.add(inRow, k.mul(firstRow, scorePitch));
   Value shares = k.offset(at(layout.sharedScores, block, sharesBytes()), inRow);
   Value result = k.offset(at(layout.finalScores, block, finalBytes()), inRow);
   Values system;
-  for (int64_t i = 0; i < blockSize; ++i) {
-    Value isLater = k.less(column, i);
+  for (int64_t i = 0; i < finishedRows(); ++i) {
+    Value row = firstRow ? k.add(firstRow, i) : k.i32(i);
+    Value isLater = k.less(column, row);
     // The sum of the decays after this lane's token, up to row i.
     Value unread = between;
     if (g) {
@@ -143,7 +154,8 @@ ColumnScores::Values ColumnScores::finishRows(Value block, Value column,
       if (g)
         x = k.mulf(x, approximateExp(isBefore ? unread : between));
       Value own = diagonal[score / 2] ? diagonal[score / 2] : x;
-      own = isReader ? zero : k.select(k.equal(column, i), own, zero);
+      own = isReader ? zero
+                     : k.select(k.equal(k.bxor(column, row), 0), own, zero);
       x = k.select(isLater, x, own);
       if (hasTransition() && score == inverted()) {
         system.push_back(x);

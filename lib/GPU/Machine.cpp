@@ -24,8 +24,8 @@ GPUMachine mlir::linattn::describeGPU(llvm::StringRef chip) {
   // instructions: mma.sync is taken to reach 62 % of it, as on Hopper.
   GPUMachine a100{108, 2039e9, 312e12, 163 * 1024};
   constexpr double hopperRate = 989e12;
-  GPUMachine h100{132, 3350e9, 0.62 * hopperRate, 227 * 1024};
-  GPUMachine b200{148, 8000e9, 0.62 * 2250e12, 227 * 1024};
+  GPUMachine h100{132, 3350e9, 0.62 * hopperRate, mostShared};
+  GPUMachine b200{148, 8000e9, 0.62 * 2250e12, mostShared};
   GPUMachine machine = number < 90 ? a100 : number < 100 ? h100 : b200;
   if (number == 86 || number == 89 || number >= 120)
     machine.shared = 99 * 1024;

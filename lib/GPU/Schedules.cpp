@@ -169,6 +169,44 @@ static ScheduleAttr makeColumnSchedule(ScanOp op, int64_t shared, int64_t warps,
 /// Rows and columns of a state whose warpgroups have enough registers.
 constexpr int64_t mostWarpgroupKeys = 128, mostWarpgroupColumns = 128;
 
+/// Why no warps of a chunk kernel by columns can be ahead of the others.
+static std::string whyNotAhead(ScanOp op, ScheduleAttr schedule) {
+  if (schedule.getSplit() > 1)
+    return "with warps for scores alone there is one segment";
+  if (op.getNormalizer())
+    return "a normalizer has no warps for scores alone";
+  // One that arrives, one of scores, one of the state.
+  if (schedule.getStages() < 3)
+    return "warps for scores alone take three stages";
+  return {};
+}
+
+/// With more warps, which make the scores of the next chunk: null where the
+/// model of the schedulers (docs/GPU.md) finds little gain, as with more rows
+/// or products, whose warps of the state spill.
+static ScheduleAttr makeAheadSchedule(ScanOp op, int64_t shared, int64_t warps,
+                                      int64_t summands) {
+  bool couples = getRule(op).couplesRows();
+  bool hasChannelDecay = op.getDecay() && rankOf(op.getDecay()) == 4;
+  bool isFast = summands == 1 && !(couples && hasChannelDecay);
+  if (getElementTypeOrSelf(op.getQuery()).isF32() || getRule(op).isGiven ||
+      op.getValueDecay() || staticSize(op.getState(), 2) > (isFast ? 128 : 64))
+    return {};
+  // Systems are solved by two warps, whoever else there is.
+  int64_t ahead = couples ? 4 : 8;
+  for (int64_t tokens : {64, 32, 16}) {
+    auto schedule = withSummands(
+        ScheduleAttr::get(op.getContext(), Form::Chunk, Mma::MmaSync, tokens,
+                          warps + ahead, /*stages=*/3, warps * blockSize,
+                          /*split=*/1),
+        summands);
+    if (whyNotAhead(op, schedule).empty() &&
+        ColumnShape({{op, schedule}, {}, {}}).layout.bytes <= shared)
+      return schedule;
+  }
+  return {};
+}
+
 /// Two stages, or one where two do not fit.
 static ScheduleAttr makeRowSchedule(ScanOp op, int64_t shared, int64_t groups,
                                     int64_t columns, int64_t summands) {
@@ -194,10 +232,10 @@ mlir::linattn::listChunkSchedules(ScanOp op, int64_t shared, int64_t summands) {
   int64_t keySize = staticSize(op.getState(), 2);
   int64_t valueSize = staticSize(op.getState(), 3);
   if (runsByColumns(op)) {
-    int64_t warps = llvm::divideCeil(valueSize, blockSize);
-    add(makeColumnSchedule(
-        op, shared, std::clamp(warps, fewestColumnWarps, mostColumnWarps),
-        summands));
+    int64_t warps = std::clamp<int64_t>(llvm::divideCeil(valueSize, blockSize),
+                                        fewestColumnWarps, mostColumnWarps);
+    add(makeColumnSchedule(op, shared, warps, summands));
+    add(makeAheadSchedule(op, shared, warps, summands));
     // The normalizer needs all columns in one block.
     if (!op.getNormalizer())
       add(makeColumnSchedule(op, shared, fewestColumnWarps, summands));
@@ -233,20 +271,22 @@ ScheduleAttr mlir::linattn::chooseWarpgroups(ScanOp op,
       llvm::alignTo(llvm::divideCeil(columns, slices), 16), 32);
   int64_t groups =
       llvm::divideCeil(staticSize(op.getState(), 2), warpgroupRows);
-  for (int64_t stages = 4; why.empty() && stages > 0; --stages) {
-    auto schedule = withSummands(
+  ScheduleAttr schedule;
+  auto bytes = [&] { return ChunkShape{{{op, schedule}, {}, {}}}.allBytes(); };
+  for (int64_t stages = 4; stages > 0; --stages) {
+    schedule = withSummands(
         ScheduleAttr::get(op.getContext(), Form::Chunk, Mma::Wgmma, chunkTokens,
                           (groups + 1) * warpgroupWarps, stages, slice,
                           /*split=*/1),
         summands);
-    why = whyNotSchedule(op, schedule);
-    if (why.empty() &&
-        ChunkShape{{{op, schedule}, {}, {}}}.allBytes() <= machine.shared)
-      return schedule;
+    if (bytes() <= machine.shared)
+      break;
   }
   if (why.empty())
+    why = whyNotSchedule(op, schedule);
+  if (why.empty() && bytes() > machine.shared)
     why = "its tiles do not fit the shared memory";
-  return {};
+  return why.empty() ? schedule : ScheduleAttr();
 }
 
 /// The schedule, with the given parts kept.
@@ -271,6 +311,16 @@ ScheduleAttr mlir::linattn::withCopy(ScheduleAttr schedule, CopyEngine copy) {
   return remake(schedule, schedule.getSplit(), schedule.getSummands(), copy);
 }
 
+/// Of a chunk kernel, which takes so many bytes.
+static std::string whyNotBytes(int64_t bytes) {
+  if (bytes <= mostShared)
+    return {};
+  return llvm::formatv("its tiles take {0} bytes of shared memory, and a block "
+                       "has {1} at most",
+                       bytes, mostShared)
+      .str();
+}
+
 /// Of a chunk kernel by rows.
 static std::string whyNotWarpgroupSchedule(ScanOp op, ScheduleAttr schedule) {
   if (schedule.getSplit() > 1)
@@ -288,7 +338,7 @@ static std::string whyNotWarpgroupSchedule(ScanOp op, ScheduleAttr schedule) {
               schedule.getValueSlice() % 16 == 0 &&
               schedule.getValueSlice() >= 32 &&
               schedule.getValueSlice() <= mostWarpgroupColumns;
-  return fits ? ""
+  return fits ? whyNotBytes(shape.allBytes())
               : "the chunk kernel of wgmma has chunks of 64 tokens, four warps "
                 "for every 64 rows of the state and four more, and 32 to 128 "
                 "columns, in sixteens";
@@ -307,14 +357,21 @@ std::string mlir::linattn::whyNotSchedule(ScanOp op, ScheduleAttr schedule) {
         !why.empty())
       return why;
   if (isChunk && runsByColumns(op)) {
-    bool fits = schedule.getWarps() >= fewestColumnWarps &&
-                schedule.getWarps() <= mostColumnWarps &&
-                schedule.getValueSlice() == blockSize * schedule.getWarps() &&
+    int64_t warps = schedule.getValueSlice() / blockSize;
+    int64_t ahead = schedule.getWarps() - warps;
+    bool fits = warps >= fewestColumnWarps && warps <= mostColumnWarps &&
+                warps * blockSize == schedule.getValueSlice() &&
+                llvm::is_contained({0, 4, 8}, ahead) &&
                 llvm::is_contained({16, 32, 64}, schedule.getChunk()) &&
                 schedule.getMma() == Mma::MmaSync;
-    return fits ? ""
-                : "this chunk kernel has chunks of 16, 32 or 64 tokens, and "
-                  "four to eight warps of 16 columns";
+    if (!fits)
+      return "this chunk kernel has chunks of 16, 32 or 64 tokens, and four to "
+             "eight warps of 16 columns, with none, four or eight more for "
+             "scores";
+    if (ahead)
+      if (std::string why = whyNotAhead(op, schedule); !why.empty())
+        return why;
+    return whyNotBytes(ColumnShape({{op, schedule}, {}, {}}).layout.bytes);
   }
   if (isChunk && schedule.getMma() == Mma::Wgmma)
     return whyNotWarpgroupSchedule(op, schedule);
@@ -326,7 +383,7 @@ std::string mlir::linattn::whyNotSchedule(ScanOp op, ScheduleAttr schedule) {
                 (columns == 32 || columns == 64) &&
                 schedule.getChunk() == chunkTokens &&
                 schedule.getMma() == Mma::MmaSync;
-    return fits ? ""
+    return fits ? whyNotBytes(ChunkShape{{{op, schedule}, {}, {}}}.allBytes())
                 : "the chunk kernel has chunks of 64 tokens, and four warps "
                   "for 32 or 64 columns";
   }

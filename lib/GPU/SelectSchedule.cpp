@@ -243,7 +243,8 @@ private:
                     predict(op, schedule, machine(), sizes())->seconds};
       considered += describe(choice);
       consider(choice, whole, worthIt);
-      if (notSplit.empty())
+      if (notSplit.empty() &&
+          whyNotSchedule(op, withSplit(schedule, 2)).empty())
         consider(splitBest(op, schedule), split, 1);
     }
     if (split.schedule)

@@ -83,7 +83,7 @@ void TilePipeline::await(Value number, Value stage) {
   if (engine == Engine::Threads)
     return;
   // Each later tile that is on its way has a group of its own.
-  k.waitForCopies(std::max<int64_t>(stages.count - 2, 0));
+  k.waitForCopies(std::max<int64_t>(stages.coming() - 1, 0));
   if (forWarpgroups)
     k.fenceAsyncProxy();
 }
@@ -100,7 +100,7 @@ void TilePipeline::drain() {
 void TilePipeline::begin() {
   if (engine == Engine::Threads)
     return;
-  for (int64_t i = 0; i + 1 < stages.count; ++i) {
+  for (int64_t i = 0; i < stages.coming(); ++i) {
     Value number = k.i32(i);
     // Zeros are copied in place of a tile 0 without tokens; every copy by a map
     // is awaited, so that only existing tiles start one.
@@ -127,7 +127,7 @@ Value TilePipeline::arrive(Value number, function_ref<void()> meanwhile,
                            Value thread) {
   Value stage = stageOf(number);
   bool isAsync = engine == Engine::CpAsync;
-  if (engine == Engine::Threads || stages.count == 1) {
+  if (engine == Engine::Threads || stages.coming() == 0) {
     if (engine != Engine::Threads)
       k.barrier(); // All have read the last tile.
     start(number, stage, thread);
@@ -143,15 +143,15 @@ Value TilePipeline::arrive(Value number, function_ref<void()> meanwhile,
   if (isAsync)
     await(number, stage);
   k.barrier(); // All have read the last tile, whose stage the next one takes.
-  Value next = k.add(number, stages.count - 1);
-  bool isPair = stages.count == 2;
+  Value next = k.add(number, stages.coming());
+  bool isCounted = stages.coming() > 1;
   k.ifThen(k.less(next, tileCount()), [&] {
-    start(next, isPair ? k.bxor(stage, 1) : stageOf(next), thread);
-    if (isAsync && isPair)
+    start(next, stages.count == 2 ? k.bxor(stage, 1) : stageOf(next), thread);
+    if (isAsync && !isCounted)
       k.commitCopies();
   });
   // If groups are counted, an empty group stands for a tile after the last.
-  if (isAsync && !isPair)
+  if (isAsync && isCounted)
     k.commitCopies();
   if (meanwhile)
     meanwhile();

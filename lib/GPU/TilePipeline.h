@@ -8,7 +8,8 @@
 //
 // The loop of every kernel goes over tiles of tokens. They arrive in stages of
 // shared memory, used in turn: with S stages S − 1 tiles are on their way while
-// one is worked on. Three engines can copy them:
+// one is worked on, or fewer where some before it are still read. Three engines
+// can copy them:
 //
 // - Threads: all threads copy through registers. A copy needs no wait.
 // - cp.async: all threads issue copies in groups. Each thread waits for its own
@@ -34,6 +35,11 @@ struct TileStages {
   Value memory;
   int64_t bytes;     ///< Of a stage.
   int64_t begin = 0; ///< The offset of stage 0.
+  /// Tiles before the one that has arrived last which are still read.
+  int64_t behind = 0;
+
+  /// Tiles on their way.
+  int64_t coming() const { return count - 1 - behind; }
 };
 
 /// The tokens that tiles are made of.
@@ -86,9 +92,11 @@ public:
               function_ref<Values(Value number, ValueRange carried)> body);
   /// Waits for tile `number`, starts a later one and, while copies are on their
   /// way, emits `meanwhile`. `thread` stands for that of the constructor.
-  /// Returns the address of the stage.
+  /// Returns the address of the stage. With cp.async also behind the last tile:
+  /// all threads meet there.
   Value arrive(Value number, function_ref<void()> meanwhile = nullptr,
                Value thread = {});
+  Value tileCount();
   /// The number of the stage that has tile `number`.
   Value stageOf(Value number);
   /// The address of a stage.
@@ -105,7 +113,6 @@ private:
     Filter filter;
   };
 
-  Value tileCount();
   void start(Value number, Value stage, Value thread = {});
   void await(Value number, Value stage);
 

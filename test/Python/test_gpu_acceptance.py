@@ -161,13 +161,18 @@ def test_every_function_parses(acceptance):
     assert len(seen) == 31
 
 
-def test_tensor_maps_are_for_one_chip(acceptance):
+def test_products_of_warpgroups_are_for_one_chip(acceptance):
     cases = acceptance("cases")
     everywhere = cases.kernels()
     there = set(cases.kernels(chips="sm_80,sm_90a")) - set(everywhere)
-    assert not any(cases.RULES[kernel.rule].copy for kernel in everywhere)
-    assert {kernel.rule for kernel in there} == {"softmax_tma", "softmax_all_tma"}
-    assert {kernel.size for kernel in there} == {16, 32, 64, 96, 128, 192, 256}
-    assert any(kernel.heads > cases.CHECKED_HEADS for kernel in there)  # those that are timed
-    # Beside each stands the kernel that copies as ever.
-    assert all(cases.Kernel(kernel.rule[: -len("_tma")], *list(vars(kernel).values())[1:]) in everywhere for kernel in there)
+    assert not any(cases.RULES[kernel.rule].options for kernel in everywhere)
+    maps = {kernel for kernel in there if kernel.rule.endswith("_tma")}
+    assert {kernel.rule for kernel in maps} == {"softmax_tma", "softmax_all_tma"}
+    assert {kernel.size for kernel in maps} == {16, 32, 64, 96, 128, 192, 256}
+    scans = there - maps
+    assert {kernel.rule for kernel in scans} == {"linear_wgmma", "simple_gla_wgmma"}
+    assert {kernel.size for kernel in scans} == {16, 32, 60, 64, 96, 128}
+    for kernels in (maps, scans):
+        assert any(kernel.heads > cases.CHECKED_HEADS for kernel in kernels)  # those that are timed
+    # Beside each stands the kernel that is chosen otherwise.
+    assert all(cases.Kernel(kernel.rule.rpartition("_")[0], *list(vars(kernel).values())[1:]) in everywhere for kernel in there)

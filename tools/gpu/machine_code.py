@@ -25,6 +25,7 @@ LOCAL = {0x183, 0x187}  # LDL, STL
 NOTHING, BRANCH, EXIT = 0x118, 0x147, 0x14D  # NOP, behind the end; BRA; EXIT
 # HGMMA; WARPGROUP, of which bit 47 of the lower half says that it waits for products.
 WARPGROUP_PRODUCT, WARPGROUP = 0x1F0, 0x1C5
+BARRIER, IN_REGISTER = 0x11D, 2
 NO_SCOREBOARD, NO_REGISTER = 7, 255
 
 
@@ -43,6 +44,8 @@ class Instruction:
     columns: int | None = None  # Of a product of a warpgroup.
     ends_group: bool = False  # The last product of a group that a wait counts.
     pending: int | None = None  # Of a wait for products of a warpgroup: the groups that may go on.
+    threads: int = 0  # Of a barrier; 0: all.
+    number: int | None = 0  # Of a barrier; None: in a register.
 
 
 def _instruction(at, low, high):
@@ -62,6 +65,7 @@ def _instruction(at, low, high):
         low >> 16 & 0xFF, tuple(r for r in (low >> 24 & 0xFF, *b, high & 0xFF) if r != NO_REGISTER), width, target,
         8 * ((low >> 53 & 31) + 1) if product else None, product and high >> 12 & 7 != NO_SCOREBOARD,
         high >> 8 & 7 if code == WARPGROUP and low >> 47 & 1 else None,
+        low >> 42 & 0xFFF if code == BARRIER else 0, low >> 54 & 15 if code == BARRIER and form != IN_REGISTER else None,
     )  # fmt: skip
 
 

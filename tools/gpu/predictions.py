@@ -84,20 +84,31 @@ def compile_scan(tools, rule, size, tokens, sequences=SEQUENCES, options=""):
     return kernels, schedule
 
 
+def roles_of(kernel, schedule):
+    """Warps of a block by what they do: those of the state, and those of outputs or scores where these are others."""
+    warps = kernel.threads // 32
+    if schedule["mma"] == "wgmma":
+        return (warps - 4, 4)
+    ahead = warps - schedule["value_slice"] // 16 if schedule.get("stages", 1) > 2 else 0
+    return (warps - ahead, ahead) if ahead else (warps,)
+
+
 def trips_of(kernel, schedule, rule, size):
     """How often inner loops run: a block of 16 tokens at a time through the state; before it, by columns, the shares of channels that a
     warp has, and within them three levels of decays."""
     blocks = schedule["chunk"] // 16
     by_rows = rule in ("chunk", "decay")
+    roles = roles_of(kernel, schedule)
     steps = -(-size // 32) * 2
-    sharers = min(schedule["warps"] // blocks, steps)
+    sharers = min(roles[-1] // blocks, steps)
 
-    def trips(number, loops):
+    def trips(number, loops, role):
         first, last = loops[number]
         nested = any(a < first and last < b for a, b in loops)
         if nested:
             return 3
-        return blocks if by_rows or number == len(loops) - 1 and not kernel.name.endswith("increments") else -(-steps // sharers)
+        of_state = role == 0 if len(roles) > 1 else number == len(loops) - 1
+        return blocks if by_rows or of_state and not kernel.name.endswith("increments") else -(-steps // sharers)
 
     return trips
 
@@ -106,10 +117,8 @@ def seconds_of(kernel, schedule, rule, size, parts):
     """Time of a launch of chunks, and what it is made of."""
     blocks = STATES * -(-size // schedule["value_slice"]) * parts
     sharing = min(kernel.resident, -(-blocks // MACHINE.multiprocessors))
-    warps = kernel.threads // 32
-    # Warpgroups of the state, and one of the outputs.
-    roles = (warps - 4, 4) if schedule["mma"] == "wgmma" else (warps,)
-    found = simulate(kernel.code, trips_of(kernel, schedule, rule, size), MACHINE, roles, sharing)
+    trips = trips_of(kernel, schedule, rule, size)
+    found = simulate(kernel.code, trips, MACHINE, roles_of(kernel, schedule), sharing)
     chunks = -(-TOKENS // (schedule["chunk"] * schedule.get("split", 1)))
     waves = -(-blocks // (MACHINE.multiprocessors * sharing))
     step = found["cycles"] / MACHINE.clock

@@ -43,8 +43,8 @@ class Machine:
 LOADS, WAIT = {0x181, 0x1AE}, 0x11A  # LDG, LDGSTS; DEPBAR
 SHARED = {0x03B, 0x184, 0x188, 0x1AE}
 FLOAT = PIPES["float"]
-# Forms of operands: of a product of a warpgroup all of them in shared memory; of a barrier one whose number is in a register.
-FROM_SHARED, NUMBERED = 4, 2
+# The form of a product of a warpgroup whose operands are all in shared memory.
+FROM_SHARED = 4
 
 
 def _pipe(one):
@@ -93,7 +93,7 @@ def trace(found, trips, chunks, role=0):
             at = first
         elif one.code == BRANCH and (one.target, one.at) in inner:
             done[one.at] = done.get(one.at, 0) + 1
-            if done[one.at] < trips(inner.index((one.target, one.at)), inner):
+            if done[one.at] < trips(inner.index((one.target, one.at)), inner, role):
                 at = one.target
             else:
                 done[one.at] = 0
@@ -170,17 +170,18 @@ class Simulation:
             warp.ends.append(now)
             warp.products = {r: t for r, t in warp.products.items() if t > now}
         if one.code in PIPES["barrier"]:
-            self.arrive(warp, now, warp.number // 4 if one.form == NUMBERED else None)
+            self.arrive(warp, now, one)
 
-    def arrive(self, warp, now, group):
-        """At the barrier of the block, or of a warpgroup."""
-        here = self.arrived.setdefault((warp.block, group), [])
+    def arrive(self, warp, now, barrier):
+        """At the barrier of the block, of some warps, or, where its number is in a register, of a warpgroup."""
+        key = warp.block, ("warpgroup", warp.number // 4) if barrier.number is None else barrier.number
+        here = self.arrived.setdefault(key, [])
         here.append(warp)
         warp.ready = float("inf")
-        if len(here) == (self.per_block if group is None else 4):
+        if len(here) == (barrier.threads // 32 or self.per_block):
             for other in here:
                 other.ready = now + self.latencies[0x11D]
-            self.arrived[warp.block, group] = []
+            self.arrived[key] = []
 
     def run(self):
         now, left = 0, len(self.warps)

@@ -15,6 +15,8 @@ namespace mlir::linattn {
 
 /// Threads of a warp.
 inline constexpr int64_t warpSize = 32;
+/// Bytes of shared memory that a block has at most, on any chip.
+inline constexpr int64_t mostShared = 227 * 1024;
 
 /// A GPU, by its data sheet.
 struct GPUMachine {

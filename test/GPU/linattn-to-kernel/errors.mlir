@@ -12,7 +12,7 @@ func.func @column_beta_chunks(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32
 // -----
 
 func.func @columns(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
-  // expected-error @+1 {{this chunk kernel has chunks of 16, 32 or 64 tokens, and four to eight warps of 16 columns}}
+  // expected-error @+1 {{this chunk kernel has chunks of 16, 32 or 64 tokens, and four to eight warps of 16 columns, with none, four or eight more for scores}}
   linattn.scan %q, %q, %q into(%q) init(%s)
       {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2, value_slice = 32>}
     : (memref<2x8x?x64xf32>, memref<2x8x?x64xf32>, memref<2x8x?x64xf32>,
@@ -111,6 +111,69 @@ func.func @warpgroups_rows(%q: memref<2x8x?x192xbf16>, %s: memref<2x8x192x192xf3
   linattn.scan %q, %q, %q into(%q) init(%s)
       {linattn.schedule = #linattn.schedule<form = chunk, mma = wgmma, chunk = 64, warps = 16, stages = 1, value_slice = 64>}
     : (memref<2x8x?x192xbf16>, memref<2x8x?x192xbf16>, memref<2x8x?x192xbf16>, memref<2x8x?x192xbf16>, memref<2x8x192x192xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @ahead_segments(%q: memref<2x8x?x64xbf16>, %g: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
+  // expected-error @+1 {{with warps for scores alone there is one segment}}
+  linattn.scan %q, %q, %q decay(%g) into(%q) init(%s)
+      {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 8, stages = 3, value_slice = 64, split = 2>}
+    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xf32>, memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @ahead_stages(%q: memref<2x8x?x64xbf16>, %b: memref<2x8x?xf32>, %s: memref<2x8x64x64xf32>) {
+  // expected-error @+1 {{warps for scores alone take three stages}}
+  linattn.scan %q, %q, %q beta(%b) update(delta) into(%q) init(%s)
+      {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 8, stages = 2, value_slice = 64>}
+    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?xf32>, memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @ahead_bytes(%q: memref<2x8x?x64xbf16>, %g: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
+  // expected-error @+1 {{its tiles take 290816 bytes of shared memory, and a block has 232448 at most}}
+  linattn.scan %q, %q, %q decay(%g) into(%q) init(%s)
+      {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 12, stages = 4, value_slice = 64>}
+    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xf32>, memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @ahead_normalizer(%q: memref<2x8x?x64xbf16>, %s: memref<2x8x64x64xf32>, %z: memref<2x8x64xf32>) {
+  // expected-error @+1 {{a normalizer has no warps for scores alone}}
+  linattn.scan %q, %q, %q into(%q) init(%s) normalizer(%z)
+      {normalize = #linattn.normalize<eps = 1.0e-6>,
+       linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 8, stages = 3, value_slice = 64>}
+    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>,
+       memref<2x8x64x64xf32>, memref<2x8x64xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @rows_bytes(%q: memref<2x8x?x256xbf16>, %s: memref<2x8x256x256xf32>) {
+  // expected-error @+1 {{bytes of shared memory, and a block has 232448 at most}}
+  linattn.scan %q, %q, %q into(%q) init(%s)
+      {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 8, stages = 4, value_slice = 64>}
+    : (memref<2x8x?x256xbf16>, memref<2x8x?x256xbf16>, memref<2x8x?x256xbf16>, memref<2x8x?x256xbf16>,
+       memref<2x8x256x256xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @warpgroups_bytes(%q: memref<2x8x?x128xbf16>, %s: memref<2x8x128x128xf32>) {
+  // expected-error @+1 {{bytes of shared memory, and a block has 232448 at most}}
+  linattn.scan %q, %q, %q into(%q) init(%s)
+      {linattn.schedule = #linattn.schedule<form = chunk, mma = wgmma, chunk = 64, warps = 12, stages = 4, value_slice = 128>}
+    : (memref<2x8x?x128xbf16>, memref<2x8x?x128xbf16>, memref<2x8x?x128xbf16>, memref<2x8x?x128xbf16>, memref<2x8x128x128xf32>) -> ()
   return
 }
 

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScanCases.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <functional>
 
 using namespace linattn;
@@ -136,6 +138,30 @@ std::vector<ScanCase> linattn::test::warpgroupCases() {
   for (ScanCase &scan : cases) {
     scan.chip = "sm_90a";
     scan.warpgroups = true;
+  }
+  return cases;
+}
+
+std::vector<ScanCase> linattn::test::aheadCases() {
+  std::vector<ScanCase> cases = columnCases(), others = transitionCases();
+  cases.insert(cases.end(), others.begin(), others.end());
+  llvm::erase_if(cases, [](const ScanCase &scan) {
+    // Three stages of more fit up to 64 channels.
+    bool isLarge = scan.dtype == DType::F32 || scan.update == UpdateRule::Dplr;
+    int64_t most = isLarge ? 64 : 128;
+    return scan.normalize || scan.keySize > most || !scan.schedule.empty();
+  });
+  for (ScanCase &scan : cases) {
+    int64_t warps = std::clamp<int64_t>(
+        llvm::divideCeil(scan.valueSize, int64_t(16)), 4, 8);
+    // Chunks of one block, and of more than one, have other warps in common.
+    bool isLarge = scan.dtype == DType::F32 || scan.update == UpdateRule::Dplr;
+    int64_t tokens = scan.keySize > 64 || isLarge ? 16 : 32;
+    scan.schedule =
+        llvm::formatv("#linattn.schedule<form = chunk, mma = mma_sync, chunk = "
+                      "{0}, warps = {1}, stages = 3, value_slice = {2}>",
+                      tokens, warps + (scan.reverse ? 8 : 4), 16 * warps)
+            .str();
   }
   return cases;
 }

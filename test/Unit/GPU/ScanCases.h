@@ -21,6 +21,8 @@ std::vector<ScanCase> chunkCases();
 std::vector<ScanCase> warpgroupCases();
 /// Scans that run by columns of the state.
 std::vector<ScanCase> columnCases();
+/// Those of the last two whose scores can have warps of their own.
+std::vector<ScanCase> aheadCases();
 /// Scans with gates of the delta rule, or with given vectors.
 std::vector<ScanCase> transitionCases();
 /// Scans that run token by token.

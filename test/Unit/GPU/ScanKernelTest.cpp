@@ -61,6 +61,8 @@ INSTANTIATE_TEST_SUITE_P(Column, ScanKernels,
                          testing::ValuesIn(draw(columnCases())), nameOf);
 INSTANTIATE_TEST_SUITE_P(Transition, ScanKernels,
                          testing::ValuesIn(draw(transitionCases())), nameOf);
+INSTANTIATE_TEST_SUITE_P(Ahead, ScanKernels,
+                         testing::ValuesIn(draw(aheadCases())), nameOf);
 INSTANTIATE_TEST_SUITE_P(Token, ScanKernels, testing::ValuesIn(tokenCases()),
                          nameOf);
 

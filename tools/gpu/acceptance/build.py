@@ -39,31 +39,30 @@ class Compiler:
         """(bytes of the bundle, record) or (None, message)."""
         text = module_text(kernel)
         key = self.identity.copy()
-        copy = RULES[kernel.rule].copy
-        copy = [f"--copy={copy}"] * bool(copy)
-        key.update(" ".join([text, *copy]).encode())
+        chosen = RULES[kernel.rule].options
+        key.update(" ".join([text, *chosen]).encode())
         bundle = self.cache / (key.hexdigest()[:32] + ".lab")
         record = bundle.with_suffix(".json")
         self.used |= {bundle.name, record.name}
         if not record.exists():
-            problem = "stopped" if self.stopped.is_set() else self._run(text, copy, bundle, record)
+            problem = "stopped" if self.stopped.is_set() else self._run(text, chosen, bundle, record)
             if problem:
                 return None, problem
         return bundle.read_bytes(), json.loads(record.read_text())
 
-    def _run(self, text, copy, bundle, record):
+    def _run(self, text, chosen, bundle, record):
         begin, unfinished = time.monotonic(), bundle.with_suffix(".new")
         try:
-            done = subprocess.run([self.program, "-", *self.options, *copy, "-o", str(unfinished)], input=text, text=True,
+            done = subprocess.run([self.program, "-", *self.options, *chosen, "-o", str(unfinished)], input=text, text=True,
                                   capture_output=True, timeout=self.limit)  # fmt: skip
         except subprocess.TimeoutExpired:
             return f"not compiled within {self.limit:.0f} s"
         if done.returncode:
             return done.stderr.strip() or f"exit code {done.returncode}"
-        chosen = [line.split("select-schedule: ")[1] for line in done.stdout.splitlines() if line.startswith("passed: select-schedule")]
+        schedules = [line.split("select-schedule: ")[1] for line in done.stdout.splitlines() if line.startswith("passed: select-schedule")]
         unfinished.replace(bundle)
         # The record comes last: where it is, the bundle is whole.
-        found = {"schedule": "; ".join(chosen) or "plain loops", "seconds": round(time.monotonic() - begin, 2)}
+        found = {"schedule": "; ".join(schedules) or "plain loops", "seconds": round(time.monotonic() - begin, 2)}
         unfinished.write_text(json.dumps(found))
         unfinished.replace(record)
         return None

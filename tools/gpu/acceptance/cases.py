@@ -26,8 +26,8 @@ class Rule:
     normalize: bool = False
     # Of an attention without a state: words of softmax, linear, causal.
     attention: str = ""
-    # How tiles come to shared memory, where the chip has more than one way: linattn-compile --copy.
-    copy: str = ""
+    # Options of linattn-compile, for kernels that only products of wgmma have.
+    options: tuple = ()
 
     @property
     def is_delta(self):
@@ -51,8 +51,10 @@ RULES = {
         Rule("elu", feature_map="elu1", normalize=True),
         Rule("softmax", attention="softmax causal"),
         Rule("softmax_all", attention="softmax"),
-        Rule("softmax_tma", attention="softmax causal", copy="tma"),
-        Rule("softmax_all_tma", attention="softmax", copy="tma"),
+        Rule("softmax_tma", attention="softmax causal", options=("--copy=tma",)),
+        Rule("softmax_all_tma", attention="softmax", options=("--copy=tma",)),
+        Rule("linear_wgmma", options=("--scan-mma=wgmma",)),
+        Rule("simple_gla_wgmma", (("g", "B H T"),), "decay(%g)", options=("--scan-mma=wgmma",)),
         Rule("elu_all", feature_map="elu1", normalize=True, attention="linear"),
     )
 }  # fmt: skip
@@ -105,7 +107,7 @@ SMALL = (
 DECODE = (Shape(128, 1, 64, 64), Shape(128, 1, 32, 128), Shape(64, 1, 64, 256), Shape(1, 1, 32, 128))
 # Timed kernels that are also compared with float64, token by token, at their length.
 LONG = (Shape(1, 2048, 2, 128), Shape(1, 8192, 16, 128))
-TIMED_RULES = ("linear", "simple_gla", "gla", "delta", "gated_delta", "kda", "softmax", "softmax_tma", "elu_all")
+TIMED_RULES = ("linear", "linear_wgmma", "simple_gla", "simple_gla_wgmma", "gla", "delta", "gated_delta", "kda", "softmax", "softmax_tma", "elu_all")
 RECURRENCES = [name for name, rule in RULES.items() if not rule.attention]
 
 
@@ -122,12 +124,17 @@ def kernels(quick=False, chips="sm_90"):
                if RULES[rule].attention for dtype in DTYPES]  # fmt: skip
     chosen += [timed(rule, shape) for rule in TIMED_RULES for shape in STANDARD + SMALL + DECODE
                if shape.tokens > 1 or not RULES[rule].attention]  # fmt: skip
-    return [kernel for kernel in dict.fromkeys(chosen) if not RULES[kernel.rule].copy or _has_copies(kernel, chips)]
+    return [kernel for kernel in dict.fromkeys(chosen) if not RULES[kernel.rule].options or _takes_options(kernel, chips)]
 
 
-def _has_copies(kernel, chips):
-    """Tensor maps are for products of wgmma, and rows of multiples of 16 bytes."""
-    return "sm_90a" in chips.split(",") and kernel.dtype != "f32" and kernel.size % 8 == 0
+def _takes_options(kernel, chips):
+    """Tensor maps and scans by warpgroups are for products of wgmma; rows of the former are multiples of 16 bytes, states of the
+    latter have at most 128 rows, and many tokens."""
+    if "sm_90a" not in chips.split(",") or kernel.dtype == "f32":
+        return False
+    if RULES[kernel.rule].attention:
+        return kernel.size % 8 == 0
+    return kernel.size <= 128 and kernel.form != "step"
 
 
 def timed(rule, shape):
