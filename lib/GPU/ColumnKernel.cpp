@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ColumnKernel.h"
+#include "linattn/GPU/Machine.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -132,8 +133,7 @@ ColumnKernel::ColumnKernel(const ColumnShape &shape, KernelBuilder &k,
 }
 
 void ColumnKernel::findTokens() {
-  rows = scan.findTokens(k, *this, locator);
-  output = rows.output;
+  arrays = scan.findTokens(k, *this, locator);
   written.place(k, locator, scan.here);
   headDecay = scan.loadHeadDecay(k, *this, locator.function);
 }
@@ -162,7 +162,7 @@ void ColumnKernel::copyValues(TilePipeline &tiles) {
   // Slices that divide the columns evenly hold nothing that does not exist.
   if (scan.firstColumn && isRagged())
     firstNarrow = k.div(k.mul(scan.firstColumn, elementBytes()), 2);
-  tiles.add(inStage.value, valueTile(), rows.value, valueSize(), type(),
+  tiles.add(inStage.value, valueTile(), arrays.value, valueSize(), type(),
             firstNarrow, filter);
   copyColumns(tiles, op.getWrite(), inStage.write, filter);
   // A masked token decays the state all the same.
@@ -173,17 +173,17 @@ void ColumnKernel::copyValues(TilePipeline &tiles) {
 void ColumnKernel::copyScored(TilePipeline &tiles) {
   TilePipeline::Filter filter = writtenTokens();
   if (reads())
-    tiles.add(0, rawTile(), rows.query, keySize(), type());
-  tiles.add(inStage.key, rawTile(), rows.key, keySize(), type(), {}, filter);
-  auto rowsOf = [&](Value gate) {
+    tiles.add(0, rawTile(), arrays.query, keySize(), type());
+  tiles.add(inStage.key, rawTile(), arrays.key, keySize(), type(), {}, filter);
+  auto rows = [&](Value gate) {
     return locator.rowsOf(k, scan.here, locator.function.view(k, gate),
                           scan.here.head);
   };
   Rows betas, decays;
   if (op.getBeta())
-    betas = rowsOf(op.getBeta());
+    betas = rows(op.getBeta());
   if (hasChannelDecay() || hasTokenDecay())
-    decays = rowsOf(op.getDecay());
+    decays = rows(op.getDecay());
   if (hasChannelDecay())
     tiles.add(inStage.decay, decayTile(), decays, keySize(), decayType());
   copyVectors(tiles, filter);
@@ -454,8 +454,9 @@ void ColumnKernel::run() {
   auto clear = [&] {
     if (reads())
       clearRows(k, scan.thread, threads(), slice(), elementBytes(),
-                {output.base, output.stride, valueSize(), scan.here.count,
-                 granuleOf(valueSize(), type()), scan.firstColumn});
+                {arrays.output.base, arrays.output.stride, valueSize(),
+                 scan.here.count, granuleOf(valueSize(), type()),
+                 scan.firstColumn});
   };
   scan.here.ifExists(k, run, clear);
 }

@@ -58,6 +58,7 @@
 
 #include "FloatTile.h"
 #include "ScanKernel.h"
+#include "llvm/ADT/bit.h"
 
 namespace mlir::linattn {
 
@@ -294,7 +295,7 @@ struct ColumnFrame : ColumnShape {
   Value warp;
   Value headDecay; ///< Null unless all tokens of the head have the same.
   GlobalView bonus;
-  Rows output;
+  ScanBlock::Tokens arrays; ///< Of the tokens, in global memory.
 };
 
 /// The part of a chunk that needs no state: scores, decayed tokens, inverses.
@@ -460,7 +461,6 @@ private:
   void storeNormalizer();
 
   Value lane, row, pair; ///< lane / 4, lane % 4.
-  ScanBlock::Tokens rows;
 };
 
 } // namespace mlir::linattn

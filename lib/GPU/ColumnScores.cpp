@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ColumnKernel.h"
+#include "linattn/GPU/Machine.h"
 
 using namespace mlir;
 using namespace mlir::linattn;

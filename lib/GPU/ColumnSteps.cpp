@@ -333,7 +333,7 @@ void ColumnSteps::writeRows(Value first, ValueRange o) {
     Value number = k.add(first, mine);
     k.ifThen(k.less(number, scan.here.count), [&] {
       Value token = k.extend(number);
-      Value to = output.at(k, token);
+      Value to = arrays.output.at(k, token);
       Value inSlice = k.add(k.mul(warp, blockSize), column);
       to = k.offset(to, k.mul(inSlice, elementBytes()));
       int64_t atOnce = std::min(words, granule / 4);
