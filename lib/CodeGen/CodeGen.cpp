@@ -91,6 +91,11 @@ llvm::Expected<Optimization> linattn::detail::getDefaultOptimization() {
                                     {"quick", Optimization::Quick});
 }
 
+llvm::Expected<std::string> linattn::detail::getDefaultScanMma() {
+  return readVariable<std::string>("LINATTN_SCAN_MMA", {"mma_sync", "mma_sync"},
+                                   {"wgmma", "wgmma"});
+}
+
 /// Why this machine has no products of a unit, as a sentence; empty if it has.
 static llvm::StringRef whyNoUnit(MatrixUnit unit, Math math) {
   switch (unit) {

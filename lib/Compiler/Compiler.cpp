@@ -304,6 +304,7 @@ static llvm::Error setDefaults(CompilerOptions &options) {
   set(options.math, getDefaultMath);
   set(options.optimization, getDefaultOptimization);
   set(options.matrixUnit, getDefaultMatrixUnit);
+  set(options.scanMma, getDefaultScanMma);
   return error;
 }
 
@@ -317,7 +318,7 @@ llvm::Expected<Kernel> Compiler::compile(llvm::StringRef text,
     if (llvm::Error error = describeDevice(resolved))
       return std::move(error);
   if (llvm::Error error =
-          detail::verifyKernelOptions(resolved.copy, resolved.scanMma))
+          detail::verifyKernelOptions(resolved.copy, *resolved.scanMma))
     return std::move(error);
   bool useMemory = options.memoryCache && isCacheEnabled();
   std::string key;

@@ -68,7 +68,7 @@ linattn::detail::compileForDevice(const Source &source) {
   options.chips = {source.options.chip};
   options.hints = source.options.hints;
   options.copy = source.options.copy;
-  options.scanMma = source.options.scanMma;
+  options.scanMma = source.options.scanMma.value_or(options.scanMma);
   options.math = source.options.math.value_or(Math::Strict);
   options.ptxas = findPtxas();
   options.needsPtxas = false;

@@ -55,7 +55,7 @@ linattn::detail::getCacheKey(llvm::StringRef text, llvm::StringRef entry,
                        options.hints.multiprocessors, options.hints.bandwidth})
     add(std::to_string(hint));
   add(options.copy);
-  add(options.scanMma);
+  add(options.scanMma.value_or(""));
   add(options.reassociate);
   add(options.form);
   add(options.checkDecays ? "decays" : "");

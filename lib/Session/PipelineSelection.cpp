@@ -87,7 +87,7 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
       gpu.chip = options.chip;
     gpu.copy = mlir::linattn::symbolizeCopyEngine(options.copy)
                    .value_or(mlir::linattn::CopyEngine::CpAsync);
-    gpu.scanMma = mlir::linattn::symbolizeMma(options.scanMma)
+    gpu.scanMma = mlir::linattn::symbolizeMma(options.scanMma.value_or(""))
                       .value_or(mlir::linattn::Mma::MmaSync);
     gpu.math = options.math.value_or(Math::Strict);
     gpu.setHints(options.hints);

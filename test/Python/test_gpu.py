@@ -365,20 +365,22 @@ def test_segments_of_python_calls_in_the_emulator(rng, options):
 
 
 PROGRAM = """
+import sys
 import numpy as np, linattn
 class Device:
-    dtype, shape = np.dtype('f2'), (1, 4, 1, 8)
-    def __dlpack__(self, **_): return np.ones((1, 4, 1, 8), np.float16).__dlpack__()
+    dtype, shape = np.dtype('f2'), (1, int(sys.argv[2]), 1, 8)
+    def __dlpack__(self, **_): return np.ones(self.shape, np.float16).__dlpack__()
     def __dlpack_device__(self): return 2, 0
 x = Device()
-print(linattn.explain(lambda: linattn.attention(x, x, x, weights='softmax')))
-linattn.attention(x, x, x, weights='softmax')
+call = {"softmax": lambda: linattn.attention(x, x, x, weights='softmax'), "scan": lambda: linattn.scan(x, x, x)}[sys.argv[1]]
+print(linattn.explain(call))
+call()
 """
 
 
-def run(**environment):
+def run(call="softmax", tokens=4, **environment):
     environment = os.environ | {"PYTHONPATH": str(BUILD / "python"), "LINATTN_CACHE": "off"} | environment
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", PROGRAM, call, str(tokens)], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -387,6 +389,11 @@ def test_code_is_for_the_device():
     # Of 9.0 that is sm_90a, whose warpgroups multiply.
     assert ", wgmma" in run()
     assert "wgmma is code for the chip sm_90a" in run(LINATTN_CHIP="sm_90")
+
+
+def test_warpgroups_multiply_scans_by_choice():
+    assert "mma_sync: scan-mma=wgmma selects warpgroups" in run("scan", 4096)
+    assert "8 warps, 32 columns of the state: products of matrices, chunk by chunk, wgmma" in run("scan", 4096, LINATTN_SCAN_MMA="wgmma")
 
 
 def test_an_old_ptxas_leaves_ptx_to_the_driver(tmp_path):

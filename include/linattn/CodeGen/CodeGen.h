@@ -51,6 +51,9 @@ llvm::Expected<Math> getDefaultMath();
 /// The optimization that LINATTN_OPTIMIZATION names, full by default.
 llvm::Expected<Optimization> getDefaultOptimization();
 
+/// What LINATTN_SCAN_MMA names, mma_sync by default.
+llvm::Expected<std::string> getDefaultScanMma();
+
 /// The matrix unit that LINATTN_MATRIX_UNIT names, none by default.
 llvm::Expected<MatrixUnit> getDefaultMatrixUnit();
 
