@@ -32,8 +32,10 @@ class Stages : public testing::TestWithParam<int64_t> {};
 
 INSTANTIATE_TEST_SUITE_P(All, Stages, testing::Values(1, 3, 4));
 
-/// `tokens`: also fewer chunks than stages; one sequence has none.
-void expectSameScan(ScanCase scan, int64_t stages, llvm::StringRef schedule) {
+/// `tokens`: also fewer chunks than stages; one sequence has none. `other`: of
+/// the schedule with so many stages, unless it is the same.
+void expectSameScan(ScanCase scan, int64_t stages, llvm::StringRef schedule,
+                    llvm::StringRef other = {}) {
   scan.keySize = scan.valueSize = 32;
   scan.queryHeads = scan.keyHeads = scan.valueHeads = 1;
   for (std::vector<int64_t> offsets :
@@ -43,7 +45,8 @@ void expectSameScan(ScanCase scan, int64_t stages, llvm::StringRef schedule) {
     scan.schedule = scheduleOf("chunk", 2, schedule);
     ScanOutcome two = runCase(scan);
     ASSERT_EQ(two.error, "");
-    scan.schedule = scheduleOf("chunk", stages, schedule);
+    scan.schedule =
+        scheduleOf("chunk", stages, other.empty() ? schedule : other);
     ScanOutcome outcome = runCase(scan);
     ASSERT_EQ(outcome.error, "") << toText(scan);
     EXPECT_TRUE(outcome.report.isClean()) << outcome.report.describeFindings();
@@ -64,6 +67,29 @@ TEST_P(Stages, OfChunksByRowsWithoutDecays) {
   ScanCase scan;
   expectSameScan(scan, GetParam(),
                  "mma = mma_sync, chunk = 64, warps = 4, value_slice = 32");
+}
+
+TEST_P(Stages, OfChunksByWarpgroups) {
+  for (ScanCase::Gate decay : {ScanCase::None, ScanCase::Token}) {
+    ScanCase scan;
+    scan.chip = "sm_90a";
+    scan.decay = decay;
+    expectSameScan(scan, GetParam(),
+                   "mma = wgmma, chunk = 64, warps = 8, value_slice = 32");
+  }
+}
+
+// As many warps make the scores as those that own columns otherwise.
+TEST(ScoresAhead, HaveTheBitsOfOthers) {
+  for (UpdateRule update : {UpdateRule::Add, UpdateRule::Delta})
+    for (int64_t stages : {3, 4}) {
+      ScanCase scan;
+      scan.update = update;
+      scan.decay = ScanCase::Channel;
+      expectSameScan(scan, stages,
+                     "mma = mma_sync, chunk = 16, warps = 4, value_slice = 64",
+                     "mma = mma_sync, chunk = 16, warps = 8, value_slice = 64");
+    }
 }
 
 TEST_P(Stages, OfChunksByColumns) {
