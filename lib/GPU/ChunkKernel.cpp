@@ -24,10 +24,8 @@ ChunkKernel::Lane ChunkKernel::placeThread(Value thread) {
   lane.groupColumn = usesWarpgroups()
                          ? k.i32(0)
                          : k.mul(k.div(warp, groupWarps), groupColumns());
-  Value stateWarp = usesWarpgroups() ? warp : lane.strip;
-  lane.state.rowWarp = k.rem(stateWarp, rowWarps());
-  lane.state.columnWarp =
-      usesWarpgroups() ? k.i32(0) : k.div(stateWarp, rowWarps());
+  lane.state.rowWarp = k.rem(usesWarpgroups() ? warp : lane.strip, rowWarps());
+  lane.state.columnWarp = k.div(lane.strip, rowWarps());
   lane.sums = block.shared;
   if (usesWarpgroups())
     lane.sums =
@@ -86,11 +84,7 @@ void ChunkKernel::copyQueries(TilePipeline &tiles) {
 
 void ChunkKernel::copyWritten(TilePipeline &tiles,
                               const WrittenTokens &written) {
-  TilePipeline::Filter filter;
-  if (op.getMask())
-    filter = [&](Value number, Value exists) {
-      return written.has(k, number, exists);
-    };
+  TilePipeline::Filter filter = written.filter(k);
   tiles.add(keyOffset(), keyTile(), tokens.key, keySize(), type(), {}, filter);
   // Slices that divide the columns evenly hold nothing that does not exist.
   tiles.add(valueOffset(), valueTile(), tokens.value, valueSize(), type(),
@@ -183,13 +177,18 @@ void ChunkKernel::storeFactor(Value factor) {
   });
 }
 
-/// The state as summands of 16 bits, for the products with the queries: the
-/// copy of that number, if there are more than one.
-void ChunkKernel::spillState(const Lane &lane, ValueRange state, Value copy) {
-  Value base = k.offset(block.shared, stateOffset());
-  if (copy)
-    base = k.offset(base, k.mul(copy, stateBytes()));
-  LanePointer pointer(k, stateTile(), base, lane.state.copy);
+/// The copy of the state in shared memory that chunk `number` reads.
+Value ChunkKernel::sharedState(Value number) {
+  Value first = k.offset(block.shared, stateOffset());
+  if (stateCopies() == 1)
+    return first;
+  return k.offset(first, k.mul(k.band(number, 1), stateBytes()));
+}
+
+/// The state as summands of 16 bits, for the products with the queries of chunk
+/// `number`.
+void ChunkKernel::spillState(const Lane &lane, ValueRange state, Value number) {
+  LanePointer pointer(k, stateTile(), sharedState(number), lane.state.copy);
   for (int64_t i = 0; i < stateRows(); ++i)
     for (int64_t j = 0; j < stateColumns(); ++j)
       for (int64_t half = 0; half < 2; ++half) {

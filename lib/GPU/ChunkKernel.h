@@ -134,7 +134,7 @@ private:
   struct Lane {
     Value thread, number, strip, groupColumn;
     Value row, pair; ///< lane / 4, lane % 4.
-    Value sums;      ///< What the offsets of sums of decays are added to.
+    Value sums;      ///< The base address of its sums of decays.
     /// Of the warp in the state, and places for its update and copy.
     struct {
       Value rowWarp, columnWarp, key, value, copy;
@@ -164,7 +164,8 @@ private:
   void forEachStatePair(
       const Lane &lane, const GlobalView &view,
       function_ref<void(int64_t, Value address, Value exists)> body);
-  void spillState(const Lane &lane, ValueRange state, Value copy = {});
+  Value sharedState(Value number);
+  void spillState(const Lane &lane, ValueRange state, Value number);
 
   void sumDecays(const Lane &lane, Value left, Value stage);
   void sumDecaysOfWarp(const Lane &lane, Value left, Value stage, bool toToken,
@@ -176,7 +177,7 @@ private:
       function_ref<SmallVector<Value, 4>(int64_t step, int64_t n, int64_t s)>
           load);
   Values scores(const Lane &lane, Value base);
-  Values readState(const Lane &lane, Value base);
+  Values readState(const Lane &lane, Value number, Value base);
   void readChunk(const Lane &lane, Value number, Value base);
   void maskScores(const Lane &lane, Values &p);
   SmallVector<Values> splitScores(ValueRange p);

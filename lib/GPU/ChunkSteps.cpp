@@ -125,9 +125,9 @@ ChunkKernel::Values ChunkKernel::scores(const Lane &lane, Value base) {
 }
 
 /// 16 rows of Q S.
-ChunkKernel::Values ChunkKernel::readState(const Lane &lane, Value base) {
-  LanePointer states(k, stateTile(), k.offset(block.shared, stateOffset()),
-                     lane.read.value);
+ChunkKernel::Values ChunkKernel::readState(const Lane &lane, Value number,
+                                           Value base) {
+  LanePointer states(k, stateTile(), sharedState(number), lane.read.value);
   Values o(groupColumns() / 2, k.f32(0));
   multiplyQueries(
       lane, base, o, readSummands(), [&](int64_t step, int64_t n, int64_t s) {
@@ -316,7 +316,7 @@ void ChunkKernel::readChunk(const Lane &lane, Value number, Value base) {
   Values p = scores(lane, base);
   maskScores(lane, p);
   SmallVector<Values> weights = splitScores(p);
-  Values o = readState(lane, base);
+  Values o = readState(lane, number, base);
   decayOutputs(lane, o);
   readValues(lane, base, weights, o);
   writeOutput(lane, number, base, o);
@@ -330,7 +330,7 @@ ChunkKernel::Values ChunkKernel::chunk(TilePipeline &tiles, Value number,
   Value left = k.sub(block.here.count, k.mul(number, chunkTokens));
   auto share = [&] {
     if (reads())
-      spillState(lane, state);
+      spillState(lane, state, number);
   };
   tiles.arrive(number, share, lane.thread);
   if (hasDecay())

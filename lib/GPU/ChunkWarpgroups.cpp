@@ -77,7 +77,7 @@ ChunkKernel::Values ChunkKernel::advanceState(TilePipeline &tiles, Value number,
   Value base = tiles.arrive(number);
   sumDecaysOfGroup(lane, number, tiles.stageOf(number), /*toEnd=*/true);
   Values next = addWritten(lane, base, state);
-  spillState(lane, next, k.band(k.add(number, 1), 1));
+  spillState(lane, next, k.add(number, 1));
   k.fenceAsyncProxy();
   return next;
 }
@@ -94,7 +94,7 @@ void ChunkKernel::sumDecaysOfGroup(const Lane &lane, Value number, Value stage,
   groupBarrier(lane);
 }
 
-/// Of the threads of a warpgroup.
+/// A barrier of the lane's warpgroup.
 void ChunkKernel::groupBarrier(const Lane &lane) {
   Value group = k.div(lane.thread, warpgroupWarps * warpSize);
   k.barrier(k.add(group, 1), warpgroupWarps * warpSize);
@@ -113,8 +113,7 @@ ChunkKernel::Values ChunkKernel::readWarpgroup(const Lane &lane, Value number,
                         /*byRows=*/false);
   WarpgroupOperand values(k, valueTile(), k.offset(base, valueOffset()),
                           /*byRows=*/true);
-  Value states = k.offset(block.shared, stateOffset());
-  states = k.offset(states, k.mul(k.band(number, 1), stateBytes()));
+  Value states = sharedState(number);
   WarpgroupProducts products(k, type());
   int64_t steps = llvm::divideCeil(keySize(), 16);
   Values p, o;

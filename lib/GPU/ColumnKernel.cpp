@@ -147,17 +147,9 @@ TilePipeline ColumnKernel::makePipeline(Value thread, int64_t threads) {
                       TilePipeline::Engine::CpAsync, thread, threads);
 }
 
-TilePipeline::Filter ColumnKernel::writtenTokens() {
-  if (!op.getMask())
-    return nullptr;
-  return [&](Value number, Value exists) {
-    return written.has(k, number, exists);
-  };
-}
-
-/// Values, and gates per value column.
+/// Copies values, and gates per value column.
 void ColumnKernel::copyValues(TilePipeline &tiles) {
-  TilePipeline::Filter filter = writtenTokens();
+  TilePipeline::Filter filter = written.filter(k);
   Value firstNarrow;
   // Slices that divide the columns evenly hold nothing that does not exist.
   if (scan.firstColumn && isRagged())
@@ -169,9 +161,10 @@ void ColumnKernel::copyValues(TilePipeline &tiles) {
   copyColumns(tiles, op.getValueDecay(), inStage.valueDecay, {});
 }
 
-/// What scores are made of: all else.
+/// Copies queries, keys, given vectors, erase gates, and decays and betas of
+/// tokens and channels, the operands of scores.
 void ColumnKernel::copyScored(TilePipeline &tiles) {
-  TilePipeline::Filter filter = writtenTokens();
+  TilePipeline::Filter filter = written.filter(k);
   if (reads())
     tiles.add(0, rawTile(), arrays.query, keySize(), type());
   tiles.add(inStage.key, rawTile(), arrays.key, keySize(), type(), {}, filter);

@@ -432,8 +432,6 @@ public:
 private:
   void findTokens();
   TilePipeline makePipeline(Value thread, int64_t threads);
-  /// Copies only tokens that are written; null: all are.
-  TilePipeline::Filter writtenTokens();
   void copyScored(TilePipeline &tiles);
   void copyValues(TilePipeline &tiles);
   void copyVectors(TilePipeline &tiles, const TilePipeline::Filter &filter);

@@ -187,6 +187,13 @@ Value WrittenTokens::has(KernelBuilder &k, Value number, Value exists) const {
   return k.ifElse(exists, load, exists);
 }
 
+TilePipeline::Filter WrittenTokens::filter(KernelBuilder &k) const {
+  if (!*this)
+    return nullptr;
+  return
+      [this, &k](Value number, Value exists) { return has(k, number, exists); };
+}
+
 Value ScanLocator::headOf(KernelBuilder &k, Value buffer, Value head) {
   int64_t heads = staticSize(buffer, 1), total = staticSize(op.getState(), 1);
   // Head counts divide one another.

@@ -154,6 +154,9 @@ public:
   explicit operator bool() const { return rows.base != nullptr; }
   /// i1, of the place's token of that number: false unless it `exists`.
   Value has(KernelBuilder &k, Value number, Value exists) const;
+  /// For copies of written tokens alone; null where all are. Refers to this
+  /// object.
+  TilePipeline::Filter filter(KernelBuilder &k) const;
 
 private:
   Rows rows;

@@ -144,6 +144,16 @@ std::string mlir::linattn::whyNotSegments(ScanOp op) {
   return whyNot(op, ::linattn::Schedule::SplitKernel).str();
 }
 
+/// A chunk kernel's, in one segment.
+static ScheduleAttr makeChunkSchedule(ScanOp op, Mma mma, int64_t tokens,
+                                      int64_t warps, int64_t stages,
+                                      int64_t columns, int64_t summands) {
+  return withSummands(ScheduleAttr::get(op.getContext(), Form::Chunk, mma,
+                                        tokens, warps, stages, columns,
+                                        /*split=*/1),
+                      summands);
+}
+
 /// The most tokens whose tiles fit twice, so that the next ones arrive early;
 /// else the most that fit at all. The equations of a transition take as long
 /// for 16 tokens as for 64: where products are few, that is more than an
@@ -156,10 +166,8 @@ static ScheduleAttr makeColumnSchedule(ScanOp op, int64_t shared, int64_t warps,
   if (getRule(op).couplesRows() && summands == 1)
     shapes = {{64, 2}, {64, 1}, {32, 2}, {32, 1}, {16, 2}, {16, 1}};
   for (auto [tokens, stages] : shapes) {
-    auto schedule = withSummands(
-        ScheduleAttr::get(op.getContext(), Form::Chunk, Mma::MmaSync, tokens,
-                          warps, stages, warps * blockSize, /*split=*/1),
-        summands);
+    auto schedule = makeChunkSchedule(op, Mma::MmaSync, tokens, warps, stages,
+                                      warps * blockSize, summands);
     if (ColumnShape({{op, schedule}, {}, {}}).layout.bytes <= shared)
       return schedule;
   }
@@ -192,14 +200,12 @@ static ScheduleAttr makeAheadSchedule(ScanOp op, int64_t shared, int64_t warps,
   if (getElementTypeOrSelf(op.getQuery()).isF32() || getRule(op).isGiven ||
       op.getValueDecay() || staticSize(op.getState(), 2) > (isFast ? 128 : 64))
     return {};
-  // Systems are solved by two warps, whoever else there is.
+  // Two warps do the forward substitution, however many make scores.
   int64_t ahead = couples ? 4 : 8;
   for (int64_t tokens : {64, 32, 16}) {
-    auto schedule = withSummands(
-        ScheduleAttr::get(op.getContext(), Form::Chunk, Mma::MmaSync, tokens,
-                          warps + ahead, /*stages=*/3, warps * blockSize,
-                          /*split=*/1),
-        summands);
+    auto schedule =
+        makeChunkSchedule(op, Mma::MmaSync, tokens, warps + ahead, /*stages=*/3,
+                          warps * blockSize, summands);
     if (whyNotAhead(op, schedule).empty() &&
         ColumnShape({{op, schedule}, {}, {}}).layout.bytes <= shared)
       return schedule;
@@ -211,11 +217,9 @@ static ScheduleAttr makeAheadSchedule(ScanOp op, int64_t shared, int64_t warps,
 static ScheduleAttr makeRowSchedule(ScanOp op, int64_t shared, int64_t groups,
                                     int64_t columns, int64_t summands) {
   for (int64_t stages : {2, 1}) {
-    auto schedule = withSummands(
-        ScheduleAttr::get(op.getContext(), Form::Chunk, Mma::MmaSync,
-                          chunkTokens, groups * groupWarps, stages,
-                          groups * columns, /*split=*/1),
-        summands);
+    auto schedule =
+        makeChunkSchedule(op, Mma::MmaSync, chunkTokens, groups * groupWarps,
+                          stages, groups * columns, summands);
     if (ChunkShape{{{op, schedule}, {}, {}}}.allBytes() <= shared)
       return schedule;
   }
@@ -274,11 +278,9 @@ ScheduleAttr mlir::linattn::chooseWarpgroups(ScanOp op,
   ScheduleAttr schedule;
   auto bytes = [&] { return ChunkShape{{{op, schedule}, {}, {}}}.allBytes(); };
   for (int64_t stages = 4; stages > 0; --stages) {
-    schedule = withSummands(
-        ScheduleAttr::get(op.getContext(), Form::Chunk, Mma::Wgmma, chunkTokens,
-                          (groups + 1) * warpgroupWarps, stages, slice,
-                          /*split=*/1),
-        summands);
+    schedule = makeChunkSchedule(op, Mma::Wgmma, chunkTokens,
+                                 (groups + 1) * warpgroupWarps, stages, slice,
+                                 summands);
     if (bytes() <= machine.shared)
       break;
   }

@@ -73,13 +73,13 @@ private:
       return write(op, token, "few tokens: one pass over the state", {});
     std::string why = whyNotChunkKernel(op);
     SmallVector<ScheduleAttr> chunks;
-    std::string notWarpgroups;
-    if (why.empty() && scanMma == Mma::Wgmma)
+    if (why.empty() && scanMma == Mma::Wgmma) {
+      std::string notWarpgroups;
       if (ScheduleAttr schedule =
               chooseWarpgroups(op, machine(), summandsOf(op), notWarpgroups))
         return write(op, schedule, chunkReason, {});
-    if (!notWarpgroups.empty())
       refuse(op, "no wgmma", notWarpgroups);
+    }
     if (why.empty())
       chunks = listChunkSchedules(op, machine().shared, summandsOf(op));
     if (!chunks.empty())

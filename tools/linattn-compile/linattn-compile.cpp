@@ -105,8 +105,8 @@ struct CommandLine : CompileFlags {
       cl::cat(category)};
   cl::opt<std::string> scanMma{
       "scan-mma", cl::value_desc("instruction"), cl::init("mma_sync"),
-      cl::desc("What multiplies the matrices of chunks of scans on a GPU: "
-               "mma_sync or, on sm_90a, wgmma"),
+      cl::desc("Matrix instruction of a GPU's chunk kernels of scans: mma_sync "
+               "or, on sm_90a, wgmma"),
       cl::cat(category)};
   cl::opt<std::string> output{"o", cl::value_desc("file"), cl::Required,
                               cl::desc("Where to write it"), cl::cat(category)};

@@ -51,7 +51,8 @@ llvm::Expected<Math> getDefaultMath();
 /// The optimization that LINATTN_OPTIMIZATION names, full by default.
 llvm::Expected<Optimization> getDefaultOptimization();
 
-/// What LINATTN_SCAN_MMA names, mma_sync by default.
+/// The matrix instruction of scans that LINATTN_SCAN_MMA names, mma_sync by
+/// default.
 llvm::Expected<std::string> getDefaultScanMma();
 
 /// The matrix unit that LINATTN_MATRIX_UNIT names, none by default.

@@ -68,9 +68,9 @@ struct CompilerOptions {
   /// For kernels of a GPU: how tiles are copied to shared memory for `wgmma`,
   /// "cp_async" or "tma" (docs/GPU.md).
   std::string copy = "cp_async";
-  /// What multiplies the matrices of chunks of scans, "mma_sync" or, for the
-  /// chip sm_90a, "wgmma" (docs/GPU.md). By default what LINATTN_SCAN_MMA in
-  /// the environment names, or mma_sync.
+  /// The matrix instruction of chunk kernels of scans, "mma_sync" or, for the
+  /// chip sm_90a, "wgmma" (docs/GPU.md). By default that of LINATTN_SCAN_MMA in
+  /// the environment, or mma_sync.
   std::optional<std::string> scanMma;
   /// How attention is rewritten, in the values of the pass's option.
   std::string reassociate = "auto";

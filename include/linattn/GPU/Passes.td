@@ -64,7 +64,7 @@ def LinAttnSelectSchedulePass
                         "by tensor maps, where rows are multiples of 16 bytes"))}]>,
     Option<"scanMma", "scan-mma", "::mlir::linattn::Mma",
            /*default=*/"::mlir::linattn::Mma::MmaSync",
-           "What multiplies the matrices of chunks of scans",
+           "Matrix instruction of the chunk kernels of scans",
            [{::llvm::cl::values(
              clEnumValN(::mlir::linattn::Mma::MmaSync, "mma_sync", "warps"),
              clEnumValN(::mlir::linattn::Mma::Wgmma, "wgmma",

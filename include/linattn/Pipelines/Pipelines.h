@@ -194,7 +194,7 @@ struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
                      "by tensor maps, for products of wgmma"))};
   Option<Mma> scanMma{
       *this, "scan-mma",
-      llvm::cl::desc("What multiplies the matrices of chunks of scans"),
+      llvm::cl::desc("Matrix instruction of the chunk kernels of scans"),
       llvm::cl::init(Mma::MmaSync),
       llvm::cl::values(clEnumValN(Mma::MmaSync, "mma_sync", "warps"),
                        clEnumValN(Mma::Wgmma, "wgmma",
