@@ -20,13 +20,13 @@ using namespace mlir::linattn;
 /// S through one block, as `advance`.
 ColumnSteps::Values ColumnSteps::advanceColumns(Value block, ValueRange state) {
   DecaySums sums(
-      k, loadGates(inStage.valueDecay, op.getValueDecay(), decayPlace, block),
+      k, loadGates(arrived.valueDecay, op.getValueDecay(), decayPlace, block),
       /*exclusive=*/false);
   // An exclusive read precedes the decay of its token.
   if (isExclusive())
     sums.upTo.assign(8, k.f32(0));
-  Values arrived = loadColumns(inStage.value, type(), valuePlace, block);
-  Matrix values = isWide() ? arrived : join({arrived});
+  Values inType = loadColumns(arrived.value, type(), valuePlace, block);
+  Matrix values = isWide() ? inType : join({inType});
   Value scores = k.offset(at(layout.finalScores, block, finalBytes()),
                           QueryKey * scoreBytes);
   Matrix o(8, k.f32(0));
@@ -54,9 +54,8 @@ ColumnSteps::Values ColumnSteps::advanceColumns(Value block, ValueRange state) {
 
 /// S Qᵀ.
 Matrix ColumnSteps::readColumns(Value block, ValueRange state) {
-  Value base =
-      takesTokens() ? stage : k.offset(scan.shared, layout.tiles.query);
-  TileRows queries = rowsOf(base, block, querySummands(), tokenPlace);
+  TileRows queries =
+      rowsOf(layout.tiles.query, block, querySummands(), tokenPlace);
   Matrix read(8, k.f32(0));
   for (int64_t step = 0; step < steps(); ++step)
     multiply(read, split(state.slice(8 * step, 8), readSummands()),

@@ -12,66 +12,13 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// Gives every part of shared memory its offset.
-void ColumnShape::layOut() {
-  int64_t next = 0;
-  auto take = [&](int64_t bytes, bool isUsed = true) {
-    int64_t offset = next;
-    // Tiles begin where the banks do.
-    next += isUsed ? llvm::alignTo(bytes, 128) : 0;
-    return offset;
-  };
-  take(rawTile().bytes(), reads());
-  inStage.key = take(rawTile().bytes());
-  inStage.value = take(valueTile().bytes());
-  inStage.decay = take(hasChannelDecay() ? decayTile().bytes() : 4 * tokens(),
-                       hasChannelDecay() || hasTokenDecay());
-  inStage.valueDecay =
-      take(columnTile(typeOf(op.getValueDecay())).bytes(), hasValueDecay());
-  inStage.beta = take(4 * tokens(), op.getBeta() != Value());
-  auto takeGate = [&](Value gate) {
-    return take(gate ? gateTile(gate).bytes() : 0, gate != Value());
-  };
-  inStage.reader = takeGate(readerOperand());
-  inStage.push = takeGate(op.getB());
-  inStage.write =
-      take(columnTile(typeOf(op.getWrite())).bytes(), op.getWrite() != Value());
-  inStage.bytes = next;
-  next *= stages();
-  int64_t begin = next;
-
-  bool made = !takesTokens();
-  layout.tiles.query =
-      take(querySummands() * tokenTile().bytes(), made && reads());
-  layout.tiles.write = take(stateSummands() * tokenTile().bytes(), made);
-  layout.tiles.read = makesReaders()
-                          ? take(stateSummands() * tokenTile().bytes())
-                          : layout.tiles.write;
-  layout.tiles.push =
-      take(stateSummands() * tokenTile().bytes(), isGiven() && !takesVectors());
-
-  layout.sharedScores = take(blocks() * sharesBytes(), reads());
-  layout.finalScores = take(blocks() * finalBytes(), reads());
-  layout.diagonals =
-      take(diagonals() * blocks() * sharers() * blockSize * 4, hasDiagonal());
-  layout.factors.query = take(4 * tokens(), hasScalarDecay() && reads());
-  layout.factors.read = take(4 * tokens(), hasScalarDecay() && reads());
-  layout.factors.write = take(4 * tokens(), hasScalarDecay());
-  int64_t width = hasChannelDecay() ? paddedKey() : 1;
-  layout.totals = take(4 * blocks() * width, hasDecay());
-  layout.keySums = take(4 * blocks() * paddedKey(), normalizes());
-  layout.normalizers = take(4 * (blocks() + 1) * paddedKey(), normalizes());
-  layout.output = take(outputTile().bytes(), !isWide() && reads());
-  layout.copyBytes = next - begin;
-  layout.bytes = next + (isAhead() ? layout.copyBytes : 0);
-}
-
 //===----------------------------------------------------------------------===//
 // Code of all parts
 //===----------------------------------------------------------------------===//
 
-Value ColumnFrame::at(int64_t offset, Value index, int64_t bytes) {
-  return k.offset(k.offset(scan.shared, k.mul(index, bytes)), offset);
+Value ColumnFrame::at(Place place, Value index, int64_t bytes) {
+  return k.offset(k.offset(bases[place.area], k.mul(index, bytes)),
+                  offsetOf(place));
 }
 
 Value ColumnFrame::loadFloat(Value address) {
@@ -138,12 +85,21 @@ void ColumnKernel::findTokens() {
   headDecay = scan.loadHeadDecay(k, *this, locator.function);
 }
 
-/// The copies of `threads` threads, of which `thread` is one. Where scores are
-/// ahead the state still reads the chunk before.
-TilePipeline ColumnKernel::makePipeline(Value thread, int64_t threads) {
-  TileStages memory{stages(), scan.shared, inStage.bytes};
-  memory.behind = isAhead() ? 1 : 0;
-  return TilePipeline(k, memory, {tokens(), scan.here.count},
+/// Where scores are ahead the state still reads the chunk before.
+TileStages ColumnKernel::stagesOf(Area area) {
+  TileStages ring{areas[area].count, scan.shared, areas[area].bytes};
+  ring.behind = ring.coming() - comingTiles();
+  return ring;
+}
+
+StagePlace ColumnKernel::stagePlace(Place place) {
+  return {offsetOf(place), place.area == ScoreStages};
+}
+
+/// The copies of `threads` threads, of which `thread` is one.
+TilePipeline ColumnKernel::makePipeline(Area area, Value thread,
+                                        int64_t threads) {
+  return TilePipeline(k, stagesOf(area), {tokens(), scan.here.count},
                       TilePipeline::Engine::CpAsync, thread, threads);
 }
 
@@ -154,11 +110,11 @@ void ColumnKernel::copyValues(TilePipeline &tiles) {
   // Slices that divide the columns evenly hold nothing that does not exist.
   if (scan.firstColumn && isRagged())
     firstNarrow = k.div(k.mul(scan.firstColumn, elementBytes()), 2);
-  tiles.add(inStage.value, valueTile(), arrays.value, valueSize(), type(),
-            firstNarrow, filter);
-  copyColumns(tiles, op.getWrite(), inStage.write, filter);
+  tiles.add(stagePlace(arrived.value), valueTile(), arrays.value, valueSize(),
+            type(), firstNarrow, filter);
+  copyColumns(tiles, op.getWrite(), arrived.write, filter);
   // A masked token decays the state all the same.
-  copyColumns(tiles, op.getValueDecay(), inStage.valueDecay, {});
+  copyColumns(tiles, op.getValueDecay(), arrived.valueDecay, {});
 }
 
 /// Copies queries, keys, given vectors, erase gates, and decays and betas of
@@ -166,8 +122,10 @@ void ColumnKernel::copyValues(TilePipeline &tiles) {
 void ColumnKernel::copyScored(TilePipeline &tiles) {
   TilePipeline::Filter filter = written.filter(k);
   if (reads())
-    tiles.add(0, rawTile(), arrays.query, keySize(), type());
-  tiles.add(inStage.key, rawTile(), arrays.key, keySize(), type(), {}, filter);
+    tiles.add(stagePlace(arrived.query), rawTile(), arrays.query, keySize(),
+              type());
+  tiles.add(stagePlace(arrived.key), rawTile(), arrays.key, keySize(), type(),
+            {}, filter);
   auto rows = [&](Value gate) {
     return locator.rowsOf(k, scan.here, locator.function.view(k, gate),
                           scan.here.head);
@@ -178,18 +136,19 @@ void ColumnKernel::copyScored(TilePipeline &tiles) {
   if (hasChannelDecay() || hasTokenDecay())
     decays = rows(op.getDecay());
   if (hasChannelDecay())
-    tiles.add(inStage.decay, decayTile(), decays, keySize(), decayType());
+    tiles.add(stagePlace(arrived.decay), decayTile(), decays, keySize(),
+              decayType());
   copyVectors(tiles, filter);
   tiles.alsoStart([=](const TilePipeline::Arrival &arrival) {
     k.ifThen(k.less(arrival.thread, this->tokens()), [&] {
       Value exists = k.less(arrival.thread, arrival.left);
       if (hasTokenDecay())
-        copyScalars(arrival, decays, inStage.decay, decayType(), exists);
+        copyScalars(arrival, decays, arrived.decay, decayType(), exists);
       if (!op.getBeta())
         return;
       if (filter)
         exists = filter(k.add(arrival.first, arrival.thread), exists);
-      copyScalars(arrival, betas, inStage.beta, betaType(), exists);
+      copyScalars(arrival, betas, arrived.beta, betaType(), exists);
     });
   });
 }
@@ -197,20 +156,20 @@ void ColumnKernel::copyScored(TilePipeline &tiles) {
 /// Given vectors, and gates of the keys of a delta rule.
 void ColumnKernel::copyVectors(TilePipeline &tiles,
                                const TilePipeline::Filter &filter) {
-  auto add = [&](Value gate, int64_t offset) {
+  auto add = [&](Value gate, Place place) {
     if (!gate)
       return;
     GlobalView view = locator.function.view(k, gate);
-    tiles.add(offset, gateTile(gate),
+    tiles.add(stagePlace(place), gateTile(gate),
               locator.rowsOf(k, scan.here, view, scan.here.head), keySize(),
               typeOf(gate), {}, filter);
   };
-  add(readerOperand(), inStage.reader);
-  add(op.getB(), inStage.push);
+  add(readerOperand(), arrived.reader);
+  add(op.getB(), arrived.push);
 }
 
 /// A gate per value column, if there is one.
-void ColumnKernel::copyColumns(TilePipeline &tiles, Value gate, int64_t offset,
+void ColumnKernel::copyColumns(TilePipeline &tiles, Value gate, Place place,
                                const TilePipeline::Filter &filter) {
   if (!gate)
     return;
@@ -223,15 +182,17 @@ void ColumnKernel::copyColumns(TilePipeline &tiles, Value gate, int64_t offset,
     if (isRagged())
       firstNarrow = k.mul(scan.firstColumn, view.bytes() / 2);
   }
-  tiles.add(offset, columnTile(element), rows, valueSize(), element,
+  tiles.add(stagePlace(place), columnTile(element), rows, valueSize(), element,
             firstNarrow, filter);
 }
 
 void ColumnKernel::copyScalars(const TilePipeline::Arrival &arrival,
-                               const Rows &gate, int64_t offset, Type element,
+                               const Rows &gate, Place place, Type element,
                                Value exists) {
   Value token = k.extend(k.add(arrival.first, arrival.thread));
-  Value to = k.offset(k.offset(arrival.base, k.mul(arrival.thread, 4)), offset);
+  StagePlace stage = stagePlace(place);
+  Value to = k.offset(arrival.bases[stage.ring], k.mul(arrival.thread, 4));
+  to = k.offset(to, stage.offset);
   copyGate(k, to, gate.at(k, token), element, exists);
 }
 
@@ -357,20 +318,18 @@ Value ColumnKernel::normalizerAt(const GlobalView &view, Value channel) {
 //===----------------------------------------------------------------------===//
 
 /// The places of one half of the work would fill the registers of the other.
-void ColumnKernel::makeScores(const ColumnFrame &frame, Value number,
-                              Value stage) {
+void ColumnKernel::makeScores(const ColumnFrame &frame, Value number) {
   Value left = k.sub(scan.here.count, k.mul(number, tokens()));
-  ColumnScores(frame, stage, left, k.keepInLoop(lane)).run();
+  ColumnScores(frame, left, k.keepInLoop(lane)).run();
 }
 
 ColumnKernel::Values ColumnKernel::advance(const ColumnFrame &frame,
-                                           Value number, Value stage,
-                                           ValueRange state) {
-  return ColumnSteps(frame, number, stage, k.keepInLoop(lane)).run(state);
+                                           Value number, ValueRange state) {
+  return ColumnSteps(frame, number, k.keepInLoop(lane)).run(state);
 }
 
 void ColumnKernel::runChunks() {
-  TilePipeline tiles = makePipeline(scan.thread, threads());
+  TilePipeline tiles = makePipeline(TokenStages, scan.thread, threads());
   copyScored(tiles);
   copyValues(tiles);
   tiles.begin();
@@ -378,9 +337,9 @@ void ColumnKernel::runChunks() {
   if (normalizes())
     loadNormalizer();
   state = tiles.loop(state, [&](Value number, ValueRange carried) {
-    Value stage = tiles.arrive(number);
-    makeScores(*this, number, stage);
-    return advance(*this, number, stage, carried);
+    bases[TokenStages] = tiles.arrive(number);
+    makeScores(*this, number);
+    return advance(*this, number, carried);
   });
   tiles.drain();
   storeState(state);
@@ -392,43 +351,48 @@ void ColumnKernel::runChunks() {
 // Scores ahead of the state
 //===----------------------------------------------------------------------===//
 
-/// With the copy of the chunk's scores.
+/// With the stages of a chunk, and the copy of its scores.
 ColumnFrame ColumnKernel::frameOf(Value number) {
   ColumnFrame frame = *this;
-  frame.scan.shared =
-      k.offset(scan.shared, k.mul(k.band(number, 1), layout.copyBytes));
+  for (Area area : {TokenStages, ScoreStages, ValueStages}) {
+    TileStages ring = stagesOf(area);
+    frame.bases[area] = ring.baseOf(k, ring.stageOf(k, number));
+  }
+  frame.bases[Copied] =
+      k.offset(scan.shared, k.mul(k.band(number, 1), areas[Copied].bytes));
   return frame;
 }
 
 /// Makes the scores of a chunk while the others advance by the one before.
 void ColumnKernel::runScores() {
-  TilePipeline tiles =
-      makePipeline(k.sub(scan.thread, k.i32(warpSize * stateWarps())),
-                   warpSize * scoreWarps());
+  TilePipeline tiles = makePipeline(
+      TokenStages, k.sub(scan.thread, k.i32(warpSize * stateWarps())),
+      warpSize * scoreWarps());
+  tiles.addRing(stagesOf(ScoreStages));
   copyScored(tiles);
   tiles.begin();
   tiles.loop({}, [&](Value number, ValueRange) {
-    Value stage = tiles.arrive(number);
+    tiles.arrive(number);
     ColumnFrame frame = frameOf(number);
     frame.warp = k.sub(warp, k.i32(stateWarps()));
-    makeScores(frame, number, stage);
+    makeScores(frame, number);
     return Values();
   });
   tiles.arrive(tiles.tileCount());
   tiles.drain();
 }
 
-/// Advances by a chunk once the next one has arrived.
+/// Advances by a chunk, once its scores are made.
 void ColumnKernel::runStates() {
-  TilePipeline tiles = makePipeline(scan.thread, warpSize * stateWarps());
+  TilePipeline tiles =
+      makePipeline(ValueStages, scan.thread, warpSize * stateWarps());
   copyValues(tiles);
   tiles.begin();
   Values state = loadState();
-  tiles.arrive(k.i32(0));
+  k.barrier(); // The others begin.
   state = tiles.loop(state, [&](Value number, ValueRange carried) {
-    tiles.arrive(k.add(number, 1));
-    Value stage = tiles.baseOf(tiles.stageOf(number));
-    return advance(frameOf(number), number, stage, carried);
+    tiles.arrive(number);
+    return advance(frameOf(number), number, carried);
   });
   tiles.drain();
   storeState(state);
@@ -489,5 +453,5 @@ LaunchOp mlir::linattn::buildColumnKernel(ScanOp op, ScheduleAttr schedule,
   function.emit(module, name, op.getLoc(), [&](KernelBuilder &k) {
     ColumnKernel(shape, k, locator, written).run();
   });
-  return shape.launch(function, locator, shape.layout.bytes);
+  return shape.launch(function, locator, shape.sharedBytes());
 }

@@ -56,17 +56,10 @@
 #ifndef LINATTN_LIB_GPU_COLUMNKERNEL_H
 #define LINATTN_LIB_GPU_COLUMNKERNEL_H
 
+#include "ColumnShape.h"
 #include "FloatTile.h"
-#include "ScanKernel.h"
-#include "llvm/ADT/bit.h"
 
 namespace mlir::linattn {
-
-/// Tokens of a block; columns of a warp; channels of a product.
-constexpr int64_t blockSize = 16;
-constexpr double log2e = 1.44269504088896341;
-/// Fewer warps would not share the work before S well.
-constexpr int64_t fewestColumnWarps = 4, mostColumnWarps = 8;
 
 /// Sums of decays over the tokens of a block, the rows or the columns of a
 /// matrix: every lane has those of its own tokens, in the places of `Matrix`,
@@ -103,161 +96,6 @@ struct DecaySums {
   Matrix upTo, before, after, total;
 };
 
-struct ColumnShape : ScanShape {
-  explicit ColumnShape(const ScanShape &shape) : ScanShape(shape) { layOut(); }
-
-  /// Of one sequence and head.
-  KernelWork work();
-
-  //===--------------------------------------------------------------------===//
-  // Properties of the scan
-  //===--------------------------------------------------------------------===//
-
-  bool isDelta() { return getRule(op).correctsValues(); }
-  /// The vectors of the rank-1 updates are the operands a and b.
-  bool isGiven() { return getRule(op).isGiven; }
-  /// Something reads the state for what is written.
-  bool hasTransition() { return getRule(op).couplesRows(); }
-  /// That reads it before the decay of its token.
-  bool readsBefore() { return op.getTransition() == Transition::Before; }
-  bool isExclusive() {
-    return reads() && op.getReadout() == Readout::Exclusive;
-  }
-  /// One number per token, by itself or for all tokens of the head.
-  bool hasScalarDecay() { return hasDecay() && !hasChannelDecay(); }
-  /// Decays per channel are logarithms to base 2 in registers. Only the totals
-  /// of blocks are used without `approximateExp`.
-  bool hasBinaryDecays() {
-    return hasChannelDecay() && !isWide() && stateSummands() == 1;
-  }
-  bool normalizes() { return op.getNormalizer() != Value(); }
-  bool hasValueDecay() { return op.getValueDecay() != Value(); }
-  /// The diagonal of P is not that of a product of matrices.
-  bool hasDiagonal() { return isExclusive() || (reads() && hasChannelDecay()); }
-  /// Of queries by keys, and by b; an exclusive read has none of the latter.
-  int64_t diagonals() {
-    return !hasDiagonal() ? 0 : isGiven() && !isExclusive() ? 2 : 1;
-  }
-  /// Products take queries and keys as they arrive.
-  bool takesTokens() { return !isWide() && !isMapped() && !hasChannelDecay(); }
-  /// And the given vectors.
-  bool takesVectors() {
-    return isGiven() && takesTokens() && typeOf(op.getA()) == type() &&
-           typeOf(op.getB()) == type();
-  }
-  /// Whether the kernel computes the readers of the transition: they are
-  /// neither tokens as they arrive nor the written keys.
-  bool makesReaders() {
-    if (isGiven())
-      return !takesVectors();
-    return op.getErase() || (isDelta() && hasChannelDecay());
-  }
-  /// Whether the readers are tokens as they arrive.
-  bool takesReaders() {
-    return !makesReaders() && (isGiven() || takesTokens());
-  }
-  /// The operand that readers are computed from, beside the keys or alone.
-  Value readerOperand() { return isGiven() ? op.getA() : op.getErase(); }
-  /// Summands of what the state depends on.
-  int64_t stateSummands() { return schedule.getSummands(); }
-  /// Of the state and of scores, for outputs: of 16 bits, their own rounding is
-  /// nearly all that they may err by. Of queries. Of keys.
-  int64_t readSummands() {
-    return isWide() ? stateSummands() : std::min<int64_t>(stateSummands(), 2);
-  }
-  int64_t querySummands() { return takesTokens() ? 1 : readSummands(); }
-  int64_t keySummands() { return takesTokens() ? 1 : stateSummands(); }
-  int64_t pushSummands() { return takesVectors() ? 1 : stateSummands(); }
-  int64_t readerSummands() {
-    if (makesReaders())
-      return stateSummands();
-    return isGiven() ? 1 : keySummands();
-  }
-
-  //===--------------------------------------------------------------------===//
-  // Sizes
-  //===--------------------------------------------------------------------===//
-
-  /// Warps that own columns, and those that make scores: the same, or others,
-  /// which are one chunk ahead.
-  int64_t stateWarps() { return slice() / blockSize; }
-  bool isAhead() { return warps() > stateWarps(); }
-  int64_t scoreWarps() { return isAhead() ? warps() - stateWarps() : warps(); }
-
-  int64_t tokens() { return schedule.getChunk(); }
-  int64_t blocks() { return tokens() / blockSize; }
-  int64_t paddedKey() { return llvm::alignTo(keySize(), 32); }
-  int64_t steps() { return paddedKey() / blockSize; }
-  /// Warps that divide the channels of a block among them.
-  int64_t sharers() { return std::min(scoreWarps() / blocks(), steps()); }
-
-  /// Rows of a block's scores that a warp finishes: all of a system's, or of
-  /// those that sum decays from row to row.
-  int64_t finishedRows() {
-    if (hasTransition() || hasScalarDecay())
-      return blockSize;
-    int64_t warps = scoreWarps() / llvm::divideCeil(blocks(), 2);
-    return std::max(blockSize / int64_t(llvm::bit_floor(uint64_t(warps))),
-                    int64_t(1));
-  }
-
-  SharedTile tokenTile() { return {tokens(), paddedKey()}; }
-  SharedTile rawTile() { return isWide() ? channelTile() : tokenTile(); }
-  SharedTile channelTile() {
-    return {tokens(), 2 * paddedKey(), /*pairs=*/true};
-  }
-  SharedTile valueTile() { return columnTile(type()); }
-  /// Of value columns, as they arrive.
-  SharedTile columnTile(Type element) {
-    return {tokens(), slice() * (element.isF32() ? 2 : 1)};
-  }
-  /// Of gates per channel, as they arrive.
-  SharedTile gateTile(Type element) {
-    return element.isF32() ? channelTile() : tokenTile();
-  }
-  SharedTile gateTile(Value gate) { return gateTile(typeOf(gate)); }
-  SharedTile decayTile() { return gateTile(decayType()); }
-  SharedTile outputTile() { return {blockSize, slice()}; }
-
-  // Scores are matrices of f32: of queries and of what reads for a transition,
-  // by keys, then by b; the last of a transition becomes an inverse. Pairs of a
-  // row are read from eight rows at once, and two blocks at once.
-  static constexpr int64_t scorePitch = 24 * 4;
-  static constexpr int64_t scoreBytes = blockSize * scorePitch;
-  enum Score : int64_t { QueryKey, ReaderKey, QueryPush, ReaderPush };
-  int64_t scoreMatrices() { return isGiven() ? 4 : isDelta() ? 2 : 1; }
-  Score inverted() { return isGiven() ? ReaderPush : ReaderKey; }
-  int64_t finalBytes() { return scoreMatrices() * scoreBytes + 64; }
-  int64_t shareBytes() { return scoreMatrices() * scoreBytes; }
-  int64_t sharesBytes() { return sharers() * shareBytes() + 64; }
-  /// Numbers that are carried behind the state: what a segment decays by, for
-  /// all channels or for those of a thread.
-  int64_t factorCount() {
-    if (reads() || !hasDecay())
-      return 0;
-    return hasChannelDecay() ? llvm::divideCeil(paddedKey(), warps() * 32) : 1;
-  }
-  Type typeOf(Value gate) { return gateTypeOf(op, gate); }
-  Type betaType() { return typeOf(op.getBeta()); }
-
-  /// Offsets in bytes, within a stage.
-  struct {
-    int64_t key, value, decay, valueDecay, beta, reader, push, write, bytes;
-  } inStage;
-  /// Offsets in shared memory.
-  struct {
-    struct {
-      int64_t query, read, write, push;
-    } tiles, factors;                  ///< Of decayed or mapped tokens.
-    int64_t sharedScores, finalScores; ///< By block, in the order of `Score`.
-    int64_t diagonals, totals, keySums, normalizers, output, bytes;
-    int64_t copyBytes; ///< Of all these: from one copy to the other.
-  } layout;
-
-private:
-  void layOut();
-};
-
 /// Shared by all parts of the kernel: the values that are fixed before the
 /// loop, and operations on matrices in registers.
 struct ColumnFrame : ColumnShape {
@@ -266,9 +104,12 @@ struct ColumnFrame : ColumnShape {
   ColumnFrame(const ColumnShape &shape, KernelBuilder &k, ScanLocator &locator,
               WrittenTokens &written)
       : ColumnShape(shape), k(k), locator(locator), written(written),
-        scan(k, locator.function), warp(k.shr(scan.thread, 5)) {}
+        scan(k, locator.function), warp(k.shr(scan.thread, 5)) {
+    bases.fill(scan.shared);
+  }
 
-  Value at(int64_t offset, Value index, int64_t bytes = 4);
+  Value at(Place place) { return k.offset(bases[place.area], offsetOf(place)); }
+  Value at(Place place, Value index, int64_t bytes = 4);
   Value loadFloat(Value address);
   std::pair<Value, Value> loadPair(Value address);
   Summands split(ValueRange matrix, int64_t count);
@@ -292,6 +133,8 @@ struct ColumnFrame : ColumnShape {
   ScanLocator &locator;
   WrittenTokens &written;
   ScanBlock scan;
+  /// Of the areas: of the stages of this chunk, of the copy of its scores.
+  std::array<Value, areaCount> bases;
   Value warp;
   Value headDecay; ///< Null unless all tokens of the head have the same.
   GlobalView bonus;
@@ -301,10 +144,10 @@ struct ColumnFrame : ColumnShape {
 /// The part of a chunk that needs no state: scores, decayed tokens, inverses.
 class ColumnScores : ColumnFrame {
 public:
-  /// Of the chunk at `stage`, `left` tokens before the end, by this lane.
-  ColumnScores(const ColumnFrame &frame, Value stage, Value left, Value lane)
-      : ColumnFrame(frame), stage(stage), left(left), lane(lane),
-        row(k.shr(lane, 2)), pair(k.band(lane, 3)) {}
+  /// Of a chunk, `left` tokens before the end, by this lane.
+  ColumnScores(const ColumnFrame &frame, Value left, Value lane)
+      : ColumnFrame(frame), left(left), lane(lane), row(k.shr(lane, 2)),
+        pair(k.band(lane, 3)) {}
 
   void run();
 
@@ -322,10 +165,10 @@ private:
 
   void shareScores();
   Values scoreStep(Value block, Value step, ValueRange carried);
-  Values loadFragment(Value base, Value block, Value step);
-  Matrix loadWide(Value base, Value block, Value step);
-  Matrix loadTokens(Value base, Value block, Value step, bool areWritten);
-  Matrix loadGate(int64_t offset, Type element, Value block, Value step);
+  Values loadFragment(Place place, Value block, Value step);
+  Matrix loadWide(Place place, Value block, Value step);
+  Matrix loadTokens(Place place, Value block, Value step, bool areWritten);
+  Matrix loadGate(Place place, Type element, Value block, Value step);
   Matrix loadDecays(Value block, Value step);
   Tokens loadSides(Value block, Value step, Sides &taken);
   void makeSides(Value block, Value step, const Tokens &tokens, Sides &sides);
@@ -335,7 +178,8 @@ private:
                                  const Summands &right, int64_t terms)>
                    body);
   void writeTokens(Value block, Value step);
-  void storeSummands(int64_t offset, Value block, Value step,
+  void awaitReads();
+  void storeSummands(Place place, Value block, Value step,
                      const Summands &summands);
   void scoreLevels(Value block, Value step, const Tokens &tokens,
                    MutableArrayRef<Value> scores);
@@ -349,7 +193,7 @@ private:
                     MutableArrayRef<Value> sums);
   void sumKeys(Value block, Value step, Matrix key);
   void storeKeySums(Value block, Value step, const Matrix &key);
-  void storeChannels(int64_t offset, Value block, Value step, ValueRange x);
+  void storeChannels(Place place, Value block, Value step, ValueRange x);
   void storeTotals(const DecaySums &sums, Value block, Value step);
   void storeScores(Value block, Value sharer, ValueRange sums);
 
@@ -367,15 +211,15 @@ private:
   Values solve(ValueRange a, Value column, Value first);
   void sumNormalizer();
 
-  Value stage, left, lane;
+  Value left, lane;
   Value row, pair; ///< lane / 4, lane % 4: places of a matrix's elements.
 };
 
 /// The state of a warp's columns through the blocks of a chunk.
 class ColumnSteps : ColumnFrame {
 public:
-  /// Of chunk `number`, at `stage`, by this lane.
-  ColumnSteps(const ColumnFrame &frame, Value number, Value stage, Value lane);
+  /// Of chunk `number`, by this lane.
+  ColumnSteps(const ColumnFrame &frame, Value number, Value lane);
 
   Values run(ValueRange state);
 
@@ -384,17 +228,17 @@ private:
   /// A matrix of scores, whose rows are tokens.
   Matrix loadScores(Value address);
   using TileRows = SmallVector<LanePointer>;
-  TileRows rowsOf(Value base, Value block, int64_t summands, Value place);
+  TileRows rowsOf(Place tiles, Value block, int64_t summands, Value place);
   Summands loadStep(TileRows &rows, int64_t step, bool transposed = false);
   Value placeOfColumns(Type element);
-  Values loadColumns(int64_t offset, Type element, Value place, Value block);
-  Matrix loadGates(int64_t offset, Value gate, Value place, Value block);
+  Values loadColumns(Place tile, Type element, Value place, Value block);
+  Matrix loadGates(Place tile, Value gate, Value place, Value block);
   Summands loadValues(Value block);
   Summands loadScore(Value block, Score score, int64_t count);
   Matrix decayRead(Matrix read, Value block);
   Matrix solveDelta(Value block, ValueRange read, Matrix values);
   Matrix solveGiven(Value block, Matrix read, const Summands &values);
-  Values tokenFactors(int64_t offset, Value block);
+  Values tokenFactors(Place factors, Value block);
   Summands loadIncrement(Value block);
   Summands scaleTokens(Matrix written, Value block);
   void scaleRows(MutableArrayRef<Value> o, Value block);
@@ -413,7 +257,7 @@ private:
   void writeOutput(Value block, Values o, ValueRange denominators);
   void writeRows(Value first, ValueRange o);
 
-  Value number, stage, lane;
+  Value number, lane;
   Value row, pair; ///< lane / 4, lane % 4: places of a matrix's elements.
   // Places of this lane for ldmatrix, and their parts.
   Value paired, bit3;
@@ -431,22 +275,23 @@ public:
 
 private:
   void findTokens();
-  TilePipeline makePipeline(Value thread, int64_t threads);
+  TileStages stagesOf(Area area);
+  StagePlace stagePlace(Place place);
+  TilePipeline makePipeline(Area area, Value thread, int64_t threads);
   void copyScored(TilePipeline &tiles);
   void copyValues(TilePipeline &tiles);
   void copyVectors(TilePipeline &tiles, const TilePipeline::Filter &filter);
-  void copyColumns(TilePipeline &tiles, Value gate, int64_t offset,
+  void copyColumns(TilePipeline &tiles, Value gate, Place place,
                    const TilePipeline::Filter &filter);
   void copyScalars(const TilePipeline::Arrival &arrival, const Rows &gate,
-                   int64_t offset, Type element, Value exists);
+                   Place place, Type element, Value exists);
   void runChunks();
   void runAhead();
   void runScores();
   void runStates();
   ColumnFrame frameOf(Value number);
-  void makeScores(const ColumnFrame &frame, Value number, Value stage);
-  Values advance(const ColumnFrame &frame, Value number, Value stage,
-                 ValueRange state);
+  void makeScores(const ColumnFrame &frame, Value number);
+  Values advance(const ColumnFrame &frame, Value number, ValueRange state);
 
   void
   forEachState(const GlobalView &view,

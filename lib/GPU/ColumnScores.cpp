@@ -17,34 +17,33 @@ using namespace mlir::linattn;
 //===----------------------------------------------------------------------===//
 
 /// 16 tokens and 16 channels as they have arrived, in 16 bits.
-ColumnScores::Values ColumnScores::loadFragment(Value base, Value block,
+ColumnScores::Values ColumnScores::loadFragment(Place tile, Value block,
                                                 Value step) {
   Value place = tokenTile().place(k, k.band(lane, 15),
                                   k.add(k.mul(step, 2), k.shr(lane, 4)));
   Value start = k.mul(block, blockSize * tokenTile().pitch());
-  return k.loadMatrices(k.offset(k.offset(base, start), place), false);
+  return k.loadMatrices(k.offset(k.offset(at(tile), start), place), false);
 }
 
 /// 16 tokens and 16 channels of f32.
-Matrix ColumnScores::loadWide(Value base, Value block, Value step) {
+Matrix ColumnScores::loadWide(Place place, Value block, Value step) {
   SharedTile tile = channelTile();
-  Value place = pairOffset(k, tile, row, k.mul(step, 4), pair);
   Value start = k.mul(block, blockSize * tile.pitch());
-  LanePointer pointer(k, tile, k.offset(base, start), place);
+  LanePointer pointer(k, tile, k.offset(at(place), start),
+                      pairOffset(k, tile, row, k.mul(step, 4), pair));
   return loadPairs(k, pointer, 0, 0);
 }
 
 /// A gate or given vector of 16 tokens and 16 channels, in f32.
-Matrix ColumnScores::loadGate(int64_t offset, Type element, Value block,
+Matrix ColumnScores::loadGate(Place place, Type element, Value block,
                               Value step) {
-  Value base = k.offset(stage, offset);
   return element.isF32()
-             ? loadWide(base, block, step)
-             : linattn::join(k, element, {loadFragment(base, block, step)});
+             ? loadWide(place, block, step)
+             : linattn::join(k, element, {loadFragment(place, block, step)});
 }
 
 Matrix ColumnScores::loadDecays(Value block, Value step) {
-  Matrix decays = loadGate(inStage.decay, decayType(), block, step);
+  Matrix decays = loadGate(arrived.decay, decayType(), block, step);
   if (hasBinaryDecays())
     for (Value &c : decays)
       c = k.mulf(c, k.f32(log2e));
@@ -54,10 +53,10 @@ Matrix ColumnScores::loadDecays(Value block, Value step) {
 /// 16 tokens and 16 channels, converted and feature-mapped. Absent tokens and
 /// channels, and tokens that are not written, are 0 after the map, which may
 /// not keep 0 itself.
-Matrix ColumnScores::loadTokens(Value base, Value block, Value step,
+Matrix ColumnScores::loadTokens(Place place, Value block, Value step,
                                 bool areWritten) {
-  Matrix matrix = isWide() ? loadWide(base, block, step)
-                           : join({loadFragment(base, block, step)});
+  Matrix matrix = isWide() ? loadWide(place, block, step)
+                           : join({loadFragment(place, block, step)});
   FeatureMapKind kind = featureMap();
   if (kind == FeatureMapKind::Identity)
     return matrix;
@@ -87,14 +86,21 @@ Matrix ColumnScores::loadTokens(Value base, Value block, Value step,
   return matrix;
 }
 
-void ColumnScores::storeSummands(int64_t offset, Value block, Value step,
+/// All lanes have read the tokens whose places are taken next.
+void ColumnScores::awaitReads() {
+  bool takesAll = takesTokens() && !makesReaders();
+  if (readsStages() && !takesAll)
+    k.warpBarrier();
+}
+
+void ColumnScores::storeSummands(Place tiles, Value block, Value step,
                                  const Summands &summands) {
   SharedTile tile = tokenTile();
   Value place = k.add(tile.place(k, row, k.mul(step, 2)), k.mul(pair, 4));
-  Value base = k.offset(scan.shared, k.mul(block, blockSize * tile.pitch()));
+  Value start = k.mul(block, blockSize * tile.pitch());
   for (auto [s, fragment] : llvm::enumerate(summands)) {
-    LanePointer pointer(k, tile, k.offset(base, offset + s * tile.bytes()),
-                        place);
+    Value base = at(tiles + int64_t(s) * tile.bytes());
+    LanePointer pointer(k, tile, k.offset(base, start), place);
     for (int64_t i = 0; i < 4; ++i)
       k.store(fragment[i], pointer.at(i % 2 * 8, i / 2), 4);
   }
@@ -156,29 +162,29 @@ ColumnScores::Values ColumnScores::scoreStep(Value block, Value step,
 /// products take as they arrive.
 ColumnScores::Tokens ColumnScores::loadSides(Value block, Value step,
                                              Sides &taken) {
-  auto take = [&](int64_t offset) {
-    return Summands{loadFragment(k.offset(stage, offset), block, step)};
+  auto take = [&](Place place) {
+    return Summands{loadFragment(place, block, step)};
   };
   Tokens tokens;
   if (takesTokens()) {
-    taken.query = take(0);
-    taken.key = take(inStage.key);
+    taken.query = take(arrived.query);
+    taken.key = take(arrived.key);
     tokens.query = join(taken.query);
     tokens.key = join(taken.key);
   } else {
-    tokens.query = loadTokens(stage, block, step, /*areWritten=*/false);
-    tokens.key = loadTokens(k.offset(stage, inStage.key), block, step,
+    tokens.query = loadTokens(arrived.query, block, step, /*areWritten=*/false);
+    tokens.key = loadTokens(arrived.key, block, step,
                             /*areWritten=*/true);
   }
   if (takesVectors()) {
-    taken.reader = take(inStage.reader);
-    taken.push = take(inStage.push);
+    taken.reader = take(arrived.reader);
+    taken.push = take(arrived.push);
     return tokens;
   }
   if (Value operand = readerOperand())
-    tokens.reader = loadGate(inStage.reader, typeOf(operand), block, step);
+    tokens.reader = loadGate(arrived.reader, typeOf(operand), block, step);
   if (isGiven())
-    tokens.push = loadGate(inStage.push, typeOf(op.getB()), block, step);
+    tokens.push = loadGate(arrived.push, typeOf(op.getB()), block, step);
   if (op.getErase())
     for (auto [x, key] : llvm::zip(tokens.reader, tokens.key))
       x = k.mulf(x, key);
@@ -188,12 +194,13 @@ ColumnScores::Tokens ColumnScores::loadSides(Value block, Value step,
 /// Splits what products do not take as it arrives, and stores it for the state.
 void ColumnScores::makeSides(Value block, Value step, const Tokens &tokens,
                              Sides &sides) {
+  awaitReads();
   auto make = [&](Summands &side, ValueRange matrix, int64_t count,
-                  int64_t offset) {
+                  Place place) {
     if (!side.empty() || matrix.empty())
       return;
     side = split(matrix, count);
-    storeSummands(offset, block, step, side);
+    storeSummands(place, block, step, side);
   };
   make(sides.query, tokens.query, querySummands(), layout.tiles.query);
   make(sides.key, tokens.key, stateSummands(), layout.tiles.write);
@@ -224,7 +231,7 @@ void ColumnScores::forEachScore(
 
 /// Makes the keys that are written and their sums, where nothing is read.
 void ColumnScores::writeTokens(Value block, Value step) {
-  Matrix key = loadTokens(k.offset(stage, inStage.key), block, step,
+  Matrix key = loadTokens(arrived.key, block, step,
                           /*areWritten=*/true);
   if (hasChannelDecay()) {
     Matrix decays = loadDecays(block, step);
@@ -236,8 +243,10 @@ void ColumnScores::writeTokens(Value block, Value step) {
       key[i] = k.mulf(key[i], decayFactor(sums.after[i]));
     storeTotals(sums, block, step);
   }
-  if (!takesTokens())
+  if (!takesTokens()) {
+    awaitReads();
     storeSummands(layout.tiles.write, block, step, split(key, stateSummands()));
+  }
   // Keys with decays per channel are decayed already.
   if (normalizes())
     sumKeys(block, step, key);
@@ -261,9 +270,10 @@ void ColumnScores::decayTokens(Value block, Value step, const DecaySums &sums,
     if (isGiven())
       pushes.push_back(k.mulf(tokens.push[i], written));
   }
-  auto store = [&](int64_t offset, ValueRange matrix, int64_t count) {
+  awaitReads();
+  auto store = [&](Place place, ValueRange matrix, int64_t count) {
     if (!matrix.empty())
-      storeSummands(offset, block, step, split(matrix, count));
+      storeSummands(place, block, step, split(matrix, count));
   };
   store(layout.tiles.query, queries, querySummands());
   store(layout.tiles.write, writes, stateSummands());
@@ -276,13 +286,13 @@ void ColumnScores::decayTokens(Value block, Value step, const DecaySums &sums,
 }
 
 /// One number for each of this lane's channels, of a block.
-void ColumnScores::storeChannels(int64_t offset, Value block, Value step,
+void ColumnScores::storeChannels(Place place, Value block, Value step,
                                  ValueRange x) {
   Value channel = k.add(k.mul(step, blockSize), k.mul(pair, 2));
   Value index = k.add(k.mul(block, paddedKey()), channel);
   k.ifThen(k.equal(row, 0), [&] {
-    k.store(k.vectorOf({x[0], x[1]}), at(offset, index), 8);
-    k.store(k.vectorOf({x[2], x[3]}), at(offset, k.add(index, 8)), 8);
+    k.store(k.vectorOf({x[0], x[1]}), at(place, index), 8);
+    k.store(k.vectorOf({x[2], x[3]}), at(place, k.add(index, 8)), 8);
   });
 }
 

@@ -14,7 +14,7 @@ using namespace mlir::linattn;
 Value ColumnScores::blockDecay(Value token) {
   if (headDecay)
     return k.select(k.less(token, left), headDecay, k.f32(0));
-  return loadFloat(k.offset(k.offset(stage, k.mul(token, 4)), inStage.decay));
+  return loadFloat(at(arrived.decay, token));
 }
 
 /// The factors of a block's tokens, one lane per token, from the token's decay.
@@ -116,7 +116,7 @@ void ColumnScores::finishBlock(Value block, Value firstRow, Value lane,
 Value ColumnScores::betasOf(Value block) {
   if (!op.getBeta())
     return {};
-  return k.offset(k.offset(stage, k.mul(block, 4 * blockSize)), inStage.beta);
+  return at(arrived.beta, block, 4 * blockSize);
 }
 
 /// This lane's column of every score, row by row. Returns that of the system to
@@ -190,8 +190,8 @@ ColumnScores::Values ColumnScores::solve(ValueRange a, Value column,
 /// The normalizer before each block, and behind all.
 void ColumnScores::sumNormalizer() {
   forEachChannel([&](Value channel) {
-    auto place = [&](int64_t offset, int64_t block) {
-      return at(offset, k.add(channel, block * paddedKey()));
+    auto place = [&](Place sums, int64_t block) {
+      return at(sums, k.add(channel, block * paddedKey()));
     };
     Value z = loadFloat(place(layout.normalizers, blocks()));
     for (int64_t i = 0; i < blocks(); ++i) {

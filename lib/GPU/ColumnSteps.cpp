@@ -12,10 +12,9 @@
 using namespace mlir;
 using namespace mlir::linattn;
 
-ColumnSteps::ColumnSteps(const ColumnFrame &frame, Value number, Value stage,
-                         Value lane)
-    : ColumnFrame(frame), number(number), stage(stage), lane(lane),
-      row(k.shr(lane, 2)), pair(k.band(lane, 3)) {
+ColumnSteps::ColumnSteps(const ColumnFrame &frame, Value number, Value lane)
+    : ColumnFrame(frame), number(number), lane(lane), row(k.shr(lane, 2)),
+      pair(k.band(lane, 3)) {
   // Rows of four 8×8 matrices: first below one another, or first side by side.
   Value low15 = k.band(lane, 15), high = k.shr(lane, 4);
   Value low7 = k.band(lane, 7);
@@ -46,13 +45,14 @@ Matrix ColumnSteps::loadScores(Value address) {
 }
 
 /// The summands of a block's rows in tiles of tokens.
-ColumnSteps::TileRows ColumnSteps::rowsOf(Value base, Value block,
+ColumnSteps::TileRows ColumnSteps::rowsOf(Place tiles, Value block,
                                           int64_t summands, Value place) {
   SharedTile tile = tokenTile();
-  base = k.offset(base, k.mul(block, blockSize * tile.pitch()));
+  Value start = k.mul(block, blockSize * tile.pitch());
   TileRows rows;
   for (int64_t s = 0; s < summands; ++s)
-    rows.emplace_back(k, tile, k.offset(base, s * tile.bytes()), place);
+    rows.emplace_back(k, tile, k.offset(at(tiles + s * tile.bytes()), start),
+                      place);
   return rows;
 }
 
@@ -74,11 +74,10 @@ Value ColumnSteps::placeOfColumns(Type element) {
 
 /// The warp's columns of a block in such a tile, as they arrive: columns ×
 /// tokens.
-ColumnSteps::Values ColumnSteps::loadColumns(int64_t offset, Type element,
+ColumnSteps::Values ColumnSteps::loadColumns(Place columns, Type element,
                                              Value place, Value block) {
   SharedTile tile = columnTile(element);
-  Value base =
-      k.offset(k.offset(stage, offset), k.mul(block, blockSize * tile.pitch()));
+  Value base = k.offset(at(columns), k.mul(block, blockSize * tile.pitch()));
   LanePointer pointer(k, tile, base, place);
   if (element.isF32())
     return loadTransposed(k, pointer, 0, 0);
@@ -86,20 +85,20 @@ ColumnSteps::Values ColumnSteps::loadColumns(int64_t offset, Type element,
 }
 
 /// The same of gates, in f32.
-Matrix ColumnSteps::loadGates(int64_t offset, Value gate, Value place,
+Matrix ColumnSteps::loadGates(Place tile, Value gate, Value place,
                               Value block) {
   Type element = typeOf(gate);
-  Values gates = loadColumns(offset, element, place, block);
+  Values gates = loadColumns(tile, element, place, block);
   return element.isF32() ? gates : linattn::join(k, element, {gates});
 }
 
 /// The warp's columns of a block's values.
 Summands ColumnSteps::loadValues(Value block) {
-  Values values = loadColumns(inStage.value, type(), valuePlace, block);
+  Values values = loadColumns(arrived.value, type(), valuePlace, block);
   if (!op.getWrite())
     return isWide() ? split(values, stateSummands()) : Summands{values};
   Matrix matrix = isWide() ? values : join({values});
-  Matrix gates = loadGates(inStage.write, op.getWrite(), gatePlace, block);
+  Matrix gates = loadGates(arrived.write, op.getWrite(), gatePlace, block);
   for (auto [x, gate] : llvm::zip(matrix, gates))
     x = k.mulf(x, gate);
   return split(matrix, stateSummands());
@@ -111,10 +110,10 @@ Summands ColumnSteps::loadScore(Value block, Score score, int64_t count) {
 }
 
 /// Factors of the tokens that are columns of this lane's matrices.
-ColumnSteps::Values ColumnSteps::tokenFactors(int64_t offset, Value block) {
+ColumnSteps::Values ColumnSteps::tokenFactors(Place factors, Value block) {
   Value token = k.add(k.mul(block, blockSize), k.mul(pair, 2));
-  auto [w, x] = loadPair(at(offset, token));
-  auto [y, z] = loadPair(at(offset, k.add(token, 8)));
+  auto [w, x] = loadPair(at(factors, token));
+  auto [y, z] = loadPair(at(factors, k.add(token, 8)));
   return {w, x, w, x, y, z, y, z};
 }
 
@@ -193,13 +192,9 @@ ColumnSteps::Values ColumnSteps::advance(Value block, ValueRange state) {
   Value zero = k.f32(0);
   Matrix read(8, zero);
   Values o(8, zero), denominators(4, zero);
-  Value queryBase =
-      takesTokens() ? stage : k.offset(scan.shared, layout.tiles.query);
-  Value readBase =
-      takesReaders() ? k.offset(stage, isGiven() ? inStage.reader : inStage.key)
-                     : k.offset(scan.shared, layout.tiles.read);
-  TileRows queries = rowsOf(queryBase, block, querySummands(), tokenPlace);
-  TileRows readers = rowsOf(readBase, block,
+  TileRows queries =
+      rowsOf(layout.tiles.query, block, querySummands(), tokenPlace);
+  TileRows readers = rowsOf(layout.tiles.read, block,
                             hasTransition() ? readerSummands() : 0, tokenPlace);
   for (int64_t step = 0; step < steps(); ++step) {
     Summands s = split(state.slice(8 * step, 8),
@@ -254,13 +249,9 @@ ColumnSteps::Values ColumnSteps::updateState(Value block, ValueRange state,
                                              ValueRange decayedRows) {
   Values next(state);
   TileRows keys =
-      rowsOf(takesTokens() ? k.offset(stage, inStage.key)
-                           : k.offset(scan.shared, layout.tiles.write),
-             block, keySummands(), transposedPlace);
-  TileRows pushes =
-      rowsOf(takesVectors() ? k.offset(stage, inStage.push)
-                            : k.offset(scan.shared, layout.tiles.push),
-             block, isGiven() ? pushSummands() : 0, transposedPlace);
+      rowsOf(layout.tiles.write, block, keySummands(), transposedPlace);
+  TileRows pushes = rowsOf(layout.tiles.push, block,
+                           isGiven() ? pushSummands() : 0, transposedPlace);
   Value scalar;
   if (hasScalarDecay())
     scalar = loadFloat(at(layout.totals, block));
@@ -358,7 +349,7 @@ void ColumnSteps::writeRows(Value first, ValueRange o) {
     return;
   }
   SharedTile tile = outputTile();
-  Value base = k.offset(scan.shared, layout.output), unit = k.mul(warp, 2);
+  Value base = at(layout.output), unit = k.mul(warp, 2);
   LanePointer pointer(k, tile, base,
                       k.add(tile.place(k, row, unit), k.mul(pair, 4)));
   k.warpBarrier(); // The rows before these have been read.

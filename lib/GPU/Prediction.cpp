@@ -8,7 +8,7 @@
 
 #include "Prediction.h"
 #include "ChunkKernel.h"
-#include "ColumnKernel.h"
+#include "ColumnShape.h"
 #include "QuadraticKernel.h"
 #include "ReadKernel.h"
 #include "StateKernel.h"
@@ -86,7 +86,7 @@ KernelWork ChunkShape::work() {
 }
 
 KernelWork ColumnShape::work() {
-  KernelWork work{groupSize() * slices(), threads(), layout.bytes};
+  KernelWork work{groupSize() * slices(), threads(), sharedBytes()};
   int64_t all = stateSummands();
   double block = 2.0 * blockSize * blockSize; // Times channels or columns.
   bool splitsValues =

@@ -8,7 +8,7 @@
 
 #include "AttentionKernels.h"
 #include "ChunkKernel.h"
-#include "ColumnKernel.h"
+#include "ColumnShape.h"
 #include "TokenKernel.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -168,7 +168,7 @@ static ScheduleAttr makeColumnSchedule(ScanOp op, int64_t shared, int64_t warps,
   for (auto [tokens, stages] : shapes) {
     auto schedule = makeChunkSchedule(op, Mma::MmaSync, tokens, warps, stages,
                                       warps * blockSize, summands);
-    if (ColumnShape({{op, schedule}, {}, {}}).layout.bytes <= shared)
+    if (ColumnShape({{op, schedule}, {}, {}}).sharedBytes() <= shared)
       return schedule;
   }
   return {};
@@ -194,20 +194,18 @@ static std::string whyNotAhead(ScanOp op, ScheduleAttr schedule) {
 /// or products, whose warps of the state spill.
 static ScheduleAttr makeAheadSchedule(ScanOp op, int64_t shared, int64_t warps,
                                       int64_t summands) {
-  bool couples = getRule(op).couplesRows();
-  bool hasChannelDecay = op.getDecay() && rankOf(op.getDecay()) == 4;
-  bool isFast = summands == 1 && !(couples && hasChannelDecay);
   if (getElementTypeOrSelf(op.getQuery()).isF32() || getRule(op).isGiven ||
-      op.getValueDecay() || staticSize(op.getState(), 2) > (isFast ? 128 : 64))
+      op.getValueDecay() ||
+      staticSize(op.getState(), 2) > (summands == 1 ? 128 : 64))
     return {};
   // Two warps do the forward substitution, however many make scores.
-  int64_t ahead = couples ? 4 : 8;
+  int64_t ahead = getRule(op).couplesRows() ? 4 : 8;
   for (int64_t tokens : {64, 32, 16}) {
     auto schedule =
         makeChunkSchedule(op, Mma::MmaSync, tokens, warps + ahead, /*stages=*/3,
                           warps * blockSize, summands);
     if (whyNotAhead(op, schedule).empty() &&
-        ColumnShape({{op, schedule}, {}, {}}).layout.bytes <= shared)
+        ColumnShape({{op, schedule}, {}, {}}).sharedBytes() <= shared)
       return schedule;
   }
   return {};
@@ -373,7 +371,7 @@ std::string mlir::linattn::whyNotSchedule(ScanOp op, ScheduleAttr schedule) {
     if (ahead)
       if (std::string why = whyNotAhead(op, schedule); !why.empty())
         return why;
-    return whyNotBytes(ColumnShape({{op, schedule}, {}, {}}).layout.bytes);
+    return whyNotBytes(ColumnShape({{op, schedule}, {}, {}}).sharedBytes());
   }
   if (isChunk && schedule.getMma() == Mma::Wgmma)
     return whyNotWarpgroupSchedule(op, schedule);

@@ -20,6 +20,9 @@
 // A barrier of the block says that a tile is there (threads, cp.async), and
 // that all have read the tile whose stage is filled next.
 //
+// Parts of a tile that are read for different times have rings of stages of
+// their own, of as many tiles on their way.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef LINATTN_LIB_GPU_TILEPIPELINE_H
@@ -29,7 +32,7 @@
 
 namespace mlir::linattn {
 
-/// Stages in shared memory.
+/// A ring of stages in shared memory.
 struct TileStages {
   int64_t count;
   Value memory;
@@ -40,6 +43,18 @@ struct TileStages {
 
   /// Tiles on their way.
   int64_t coming() const { return count - 1 - behind; }
+  /// The number of the stage that has tile `number`.
+  Value stageOf(KernelBuilder &k, Value number) const;
+  /// The address of a stage.
+  Value baseOf(KernelBuilder &k, Value stage) const;
+};
+
+/// Where a part of a tile is in its stage.
+struct StagePlace {
+  StagePlace(int64_t offset, unsigned ring = 0) : offset(offset), ring(ring) {}
+
+  int64_t offset;
+  unsigned ring; ///< The number of its ring.
 };
 
 /// The tokens that tiles are made of.
@@ -57,9 +72,10 @@ public:
 
   /// A tile on its way.
   struct Arrival {
-    Value first, left; ///< Its first token, and tokens from there on.
-    Value stage, base; ///< The number and the address of its stage.
-    Value thread;      ///< Null: the one of the constructor.
+    Value first, left;        ///< Its first token, and tokens from there on.
+    Value stage;              ///< The number of its stage in the first ring.
+    SmallVector<Value> bases; ///< The addresses of its stages, by ring.
+    Value thread;             ///< Null: the one of the constructor.
   };
   /// Maps the number of a token, and whether it exists, to whether it is
   /// copied.
@@ -67,12 +83,14 @@ public:
 
   TilePipeline(KernelBuilder &k, TileStages stages, TileTokens tokens,
                Engine engine, Value thread, int64_t threads)
-      : k(k), stages(stages), tokens(tokens), engine(engine), thread(thread),
+      : k(k), rings{stages}, tokens(tokens), engine(engine), thread(thread),
         threads(threads) {}
 
-  /// Rows of `size` elements become the tile at `offset` in a stage, from
+  /// One more ring, of as many tiles on their way, without tensor maps.
+  void addRing(TileStages stages);
+  /// Rows of `size` elements become the tile at a place in a stage, from
   /// column `firstColumn` on, in units of 16 bits (null: 0).
-  void add(int64_t offset, SharedTile tile, Rows rows, int64_t size,
+  void add(StagePlace place, SharedTile tile, Rows rows, int64_t size,
            Type element, Value firstColumn = {}, Filter filter = {});
   /// The matrix of that number is copied by its tensor map. Barrier s is that
   /// of stage s.
@@ -92,32 +110,32 @@ public:
               function_ref<Values(Value number, ValueRange carried)> body);
   /// Waits for tile `number`, starts a later one and, while copies are on their
   /// way, emits `meanwhile`. `thread` stands for that of the constructor.
-  /// Returns the address of the stage. With cp.async also behind the last tile:
-  /// all threads meet there.
+  /// Returns the address of the stage in the first ring. With cp.async also
+  /// behind the last tile: all threads meet there.
   Value arrive(Value number, function_ref<void()> meanwhile = nullptr,
                Value thread = {});
   Value tileCount();
-  /// The number of the stage that has tile `number`.
-  Value stageOf(Value number);
-  /// The address of a stage.
-  Value baseOf(Value stage);
+  /// In the first ring.
+  Value stageOf(Value number) { return rings[0].stageOf(k, number); }
+  Value baseOf(Value stage) { return rings[0].baseOf(k, stage); }
   /// Waits for all copies: nothing may arrive after the block has gone.
   void drain();
 
 private:
   struct Operand {
-    int64_t offset;
+    StagePlace place;
     Rows rows;
     std::optional<TileCopy> copy; ///< None: by a map.
     unsigned matrix;
     Filter filter;
   };
 
+  int64_t coming() const { return rings[0].coming(); }
   void start(Value number, Value stage, Value thread = {});
   void await(Value number, Value stage);
 
   KernelBuilder &k;
-  TileStages stages;
+  SmallVector<TileStages, 2> rings;
   TileTokens tokens;
   Engine engine;
   Value thread;

@@ -16,7 +16,7 @@ func.func @gated_delta(%q: memref<8x16x4096x64xbf16>, %g: memref<8x16x4096xf32>,
 // Rows of a score that no system couples are finished by all of eight warps.
 // CHECK-LABEL: func.func @gla(
 // FAST: chunk = 64, warps = 12, stages = 3, value_slice = 64, summands = 1>
-// STRICT: chunk = 32, warps = 12, stages = 3, value_slice = 64>
+// STRICT: chunk = 64, warps = 12, stages = 3, value_slice = 64>
 func.func @gla(%q: memref<8x16x4096x64xbf16>, %g: memref<8x16x4096x64xf32>, %s: memref<8x16x64x64xf32>) {
   linattn.scan %q, %q, %q decay(%g) into(%q) init(%s)
     : (memref<8x16x4096x64xbf16>, memref<8x16x4096x64xbf16>, memref<8x16x4096x64xbf16>, memref<8x16x4096x64xf32>,

@@ -82,8 +82,10 @@ func.func @bf16(%q: memref<2x8x?x64xbf16>, %g: memref<2x8x?x64xf32>, %s: memref<
   return
 }
 // Of a delta rule one stage of 64 tokens comes before two of 32; where two of 64 fit, these.
+// CHECK-LABEL: func.func @kda(
+// CHECK: chunk = 64, warps = 8, value_slice = 128, summands = 1>
 // DELTA-LABEL: func.func @kda(
-// DELTA: chunk = 64, warps = 8, value_slice = 128, summands = 1>
+// DELTA: chunk = 64, warps = 8, stages = 2, value_slice = 128, summands = 1>
 func.func @kda(%q: memref<1x8x?x128xbf16>, %g: memref<1x8x?x128xf32>, %b: memref<1x8x?xf32>, %s: memref<1x8x128x128xf32>) {
   linattn.scan %q, %q, %q decay(%g) beta(%b) update(delta) into(%q) init(%s)
     : (memref<1x8x?x128xbf16>, memref<1x8x?x128xbf16>, memref<1x8x?x128xbf16>, memref<1x8x?x128xf32>,

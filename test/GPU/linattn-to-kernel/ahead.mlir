@@ -1,13 +1,14 @@
 // RUN: linattn-opt %s --linattn-to-kernel | FileCheck %s
+// RUN: linattn-opt %s --linattn-to-kernel | FileCheck %s --check-prefix=PLACE
 
 // Warps of the state are four, those of scores eight.
 // CHECK-LABEL: gpu.module @gla_scan
 // CHECK: block = 384,
 
-// The state: before the loop the first chunk has arrived.
+// The state: the others have begun with the first chunk; each time the next values are on their way.
 // CHECK: scf.if
 // CHECK: nvvm.cp.async.commit.group
-// CHECK: nvvm.cp.async.wait.group 0
+// CHECK-NOT: nvvm.cp.async.wait.group
 // CHECK: nvvm.barrier0
 // CHECK: scf.for
 // CHECK: nvvm.cp.async.wait.group 0
@@ -35,5 +36,16 @@ func.func @gla(%q: memref<2x8x?x64xbf16>, %g: memref<2x8x?x64xf32>, %s: memref<2
       {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 32, warps = 12, stages = 3, value_slice = 64>}
     : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xf32>,
        memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()
+  return
+}
+
+// Decayed tokens of one summand take the place of those that arrived; decays and values have two stages.
+// PLACE-LABEL: func.func @in_place(
+// PLACE: linattn.launch @in_place_scan::@in_place_scan{{.*}}block = 512, shared = 230656
+func.func @in_place(%q: memref<2x8x?x128xbf16>, %g: memref<2x8x?x128xf32>, %s: memref<2x8x128x128xf32>) {
+  linattn.scan %q, %q, %q decay(%g) into(%q) init(%s)
+      {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 16, stages = 3, value_slice = 128, summands = 1>}
+    : (memref<2x8x?x128xbf16>, memref<2x8x?x128xbf16>, memref<2x8x?x128xbf16>, memref<2x8x?x128xf32>,
+       memref<2x8x?x128xbf16>, memref<2x8x128x128xf32>) -> ()
   return
 }

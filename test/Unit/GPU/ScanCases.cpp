@@ -166,6 +166,24 @@ std::vector<ScanCase> linattn::test::aheadCases() {
   return cases;
 }
 
+std::vector<ScanCase> linattn::test::fastCases() {
+  std::vector<ScanCase> cases = columnCases(), others = transitionCases();
+  cases.insert(cases.end(), others.begin(), others.end());
+  llvm::erase_if(cases,
+                 [](const ScanCase &scan) { return !scan.schedule.empty(); });
+  for (ScanCase scan : aheadCases()) {
+    scan.name += "_ahead";
+    scan.schedule.back() = ',';
+    scan.schedule += " summands = 1>";
+    cases.push_back(scan);
+  }
+  llvm::erase_if(cases,
+                 [](const ScanCase &scan) { return scan.dtype == DType::F32; });
+  for (ScanCase &scan : cases)
+    scan.fast = true;
+  return cases;
+}
+
 std::vector<ScanCase> linattn::test::columnCases() {
   std::vector<ScanCase> cases;
   auto add = [&](std::string name, std::function<void(ScanCase &)> change) {

@@ -1,5 +1,4 @@
-//===- ScanCases.h - Scans that kernels are tested with ----------*- C++
-//-*-===//
+//===- ScanCases.h - Scans that kernels are tested with ---------*- C++ -*-===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -25,6 +24,9 @@ std::vector<ScanCase> columnCases();
 std::vector<ScanCase> aheadCases();
 /// Scans with gates of the delta rule, or with given vectors.
 std::vector<ScanCase> transitionCases();
+/// Those of 16 bits by columns under `math=fast`, as the pass chooses and with
+/// warps for scores.
+std::vector<ScanCase> fastCases();
 /// Scans that run token by token.
 std::vector<ScanCase> tokenCases();
 
