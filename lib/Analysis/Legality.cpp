@@ -113,9 +113,6 @@ const std::vector<Refusal> &linattn::getRefusals() {
        {T::TokenMaximum, T::Region},
        "a map of whole tokens and a region have no chunk kernel"},
 
-      {S::SplitKernel,
-       {T::KeyTransition, T::ValueTransition},
-       "a segment with transitions multiplies the state by a dense matrix"},
       {S::SplitKernel, T::ValueDecay,
        "segments decay by a factor for each channel, not for each column"},
   };

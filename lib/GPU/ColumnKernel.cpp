@@ -103,9 +103,14 @@ TilePipeline ColumnKernel::makePipeline(Area area, Value thread,
                       TilePipeline::Engine::CpAsync, thread, threads);
 }
 
-/// Copies values, and gates per value column.
+/// Copies values, and gates per value column. Those of a transition are 0.
 void ColumnKernel::copyValues(TilePipeline &tiles) {
   TilePipeline::Filter filter = written.filter(k);
+  if (Value isTransition = scan.isTransition)
+    filter = [this, isTransition, filter](Value number, Value exists) {
+      exists = k.both(exists, k.negate(isTransition));
+      return filter ? filter(number, exists) : exists;
+    };
   Value firstNarrow;
   // Slices that divide the columns evenly hold nothing that does not exist.
   if (scan.firstColumn && isRagged())
@@ -200,23 +205,44 @@ void ColumnKernel::copyScalars(const TilePipeline::Arrival &arrival,
 // State and normalizer
 //===----------------------------------------------------------------------===//
 
+/// Of the first of this lane's rows in a matrix of the state.
+Value ColumnKernel::stateColumn() {
+  Value column = k.add(k.mul(warp, blockSize), row);
+  return scan.firstColumn ? k.add(column, scan.firstColumn) : column;
+}
+
+/// Of element `i` of this lane.
+Value ColumnKernel::stateChannel(int64_t i) {
+  return k.add(k.mul(pair, 2), i / 8 * blockSize + i / 4 % 2 * 8 + i % 2);
+}
+
 /// This lane's elements of the state: columns × channels, as matrices of 16
 /// channels each.
 void ColumnKernel::forEachState(
     const GlobalView &view, function_ref<void(int64_t, Value, Value)> body) {
   Value base = scan.here.stateIn(k, view, /*later=*/reads() ? 0 : 1);
-  Value column = k.add(k.mul(warp, blockSize), row);
-  if (scan.firstColumn)
-    column = k.add(column, scan.firstColumn);
-  Value rowBytes = k.mul(view.strides.end()[-2], k.i64(4));
+  Value rowStride = view.strides.end()[-2], columns = k.i32(valueSize());
+  bool isWhole = !isRagged();
+  if (scan.isTransition) {
+    GlobalView others =
+        locator.function.view(k, segments.transitions, /*isWritten=*/true);
+    auto choose = [&](Value x, Value y) {
+      return k.select(scan.isTransition, x, y);
+    };
+    base = choose(scan.here.stateIn(k, others), base);
+    rowStride = choose(others.strides.end()[-2], rowStride);
+    columns = choose(k.i32(keySize()), columns);
+    isWhole &= keySize() % slice() == 0;
+  }
+  Value column = stateColumn();
+  Value rowBytes = k.mul(rowStride, k.i64(4));
   Value from = k.offset(base, k.mul(k.extend(column), k.i64(4)));
   std::array<Value, 2> columnExists;
-  for (int64_t half = 0; half < 2 && isRagged(); ++half)
-    columnExists[half] = k.less(k.add(column, 8 * half), valueSize());
+  for (int64_t half = 0; half < 2 && !isWhole; ++half)
+    columnExists[half] = k.less(k.add(column, 8 * half), columns);
   for (int64_t i = 0; i < 8 * steps(); ++i) {
     int64_t half = i / 2 % 2;
-    Value channel =
-        k.add(k.mul(pair, 2), i / 8 * blockSize + i / 4 % 2 * 8 + i % 2);
+    Value channel = stateChannel(i);
     Value exists =
         keySize() < paddedKey() ? k.less(channel, keySize()) : Value();
     Value address = k.offset(from, k.mul(k.extend(channel), rowBytes));
@@ -224,7 +250,21 @@ void ColumnKernel::forEachState(
   }
 }
 
+/// Columns of the identity, in the blocks of a transition.
+ColumnKernel::Values ColumnKernel::makeIdentity() {
+  Value column = stateColumn();
+  Values state;
+  for (int64_t i = 0; i < 8 * steps(); ++i) {
+    Value apart = k.bxor(stateChannel(i), k.add(column, i / 2 % 2 * 8));
+    Value isOne = k.both(scan.isTransition, k.equal(apart, 0));
+    state.push_back(k.select(isOne, k.f32(1), k.f32(0)));
+  }
+  return state;
+}
+
 ColumnKernel::Values ColumnKernel::loadState() {
+  if (scan.isTransition)
+    return makeIdentity();
   Value zero = k.f32(0);
   Values state(8 * steps(), zero);
   state.append(factorCount(), k.f32(1));
@@ -449,7 +489,8 @@ LaunchOp mlir::linattn::buildColumnKernel(ScanOp op, ScheduleAttr schedule,
   written.addBuffers(op, function);
   shape.addStates(function, /*align=*/4);
   if (!shape.reads())
-    function.addBuffer(segments.factors, Access::Write, 4);
+    for (Value buffer : {segments.factors, segments.transitions})
+      function.addBuffer(buffer, Access::Write, 4);
   function.emit(module, name, op.getLoc(), [&](KernelBuilder &k) {
     ColumnKernel(shape, k, locator, written).run();
   });

@@ -296,6 +296,9 @@ private:
   void
   forEachState(const GlobalView &view,
                function_ref<void(int64_t, Value address, Value exists)> body);
+  Value stateColumn();
+  Value stateChannel(int64_t i);
+  Values makeIdentity();
   Values loadState();
   void storeState(ValueRange state);
   void storeFactors(ValueRange factors);

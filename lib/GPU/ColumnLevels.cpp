@@ -71,13 +71,15 @@ ColumnScores::decaySides(const DecaySums &sums, const Tokens &tokens,
                          bool isTop,
                          function_ref<Value(size_t, Value, Value)> choose) {
   Matrix queries, keys, readers, pushes;
-  for (size_t i = 0; i < tokens.query.size(); ++i) {
+  for (size_t i = 0; i < tokens.key.size(); ++i) {
     Value factor = approximateExp(choose(i, sums.upTo[i], sums.after[i]));
     Value before = factor;
     // Of the top level's earlier rows nothing reads.
     if ((isExclusive() || readsBefore()) && !(isTop && !sums.isLower(i)))
       before = approximateExp(sums.before[i]);
-    queries.push_back(k.mulf(tokens.query[i], isExclusive() ? before : factor));
+    if (reads())
+      queries.push_back(
+          k.mulf(tokens.query[i], isExclusive() ? before : factor));
     keys.push_back(k.mulf(tokens.key[i], factor));
     if (!tokens.reader.empty())
       readers.push_back(

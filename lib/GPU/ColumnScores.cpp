@@ -114,7 +114,7 @@ void ColumnScores::storeSummands(Place tiles, Value block, Value step,
 void ColumnScores::shareScores() {
   Value block = k.rem(warp, blocks()), sharer = k.div(warp, blocks());
   int64_t sums = 8 * scoreMatrices() + 2 * diagonals();
-  if (!reads())
+  if (!hasScores())
     sums = 0;
   bool allWork = blocks() * sharers() == scoreWarps();
   k.ifThen(allWork ? Value() : k.less(sharer, sharers()), [&] {
@@ -125,7 +125,7 @@ void ColumnScores::shareScores() {
           Value step = k.add(k.mul(number, sharers()), sharer);
           return scoreStep(block, step, carried);
         });
-    if (reads())
+    if (hasScores())
       storeScores(block, sharer, shares);
   });
 }
@@ -135,7 +135,7 @@ void ColumnScores::shareScores() {
 ColumnScores::Values ColumnScores::scoreStep(Value block, Value step,
                                              ValueRange carried) {
   Values sums(carried);
-  if (!reads()) {
+  if (!hasScores()) {
     writeTokens(block, step);
     return sums;
   }
@@ -166,15 +166,17 @@ ColumnScores::Tokens ColumnScores::loadSides(Value block, Value step,
     return Summands{loadFragment(place, block, step)};
   };
   Tokens tokens;
-  if (takesTokens()) {
+  if (reads() && takesTokens()) {
     taken.query = take(arrived.query);
-    taken.key = take(arrived.key);
     tokens.query = join(taken.query);
+  } else if (reads()) {
+    tokens.query = loadTokens(arrived.query, block, step, /*areWritten=*/false);
+  }
+  if (takesTokens()) {
+    taken.key = take(arrived.key);
     tokens.key = join(taken.key);
   } else {
-    tokens.query = loadTokens(arrived.query, block, step, /*areWritten=*/false);
-    tokens.key = loadTokens(arrived.key, block, step,
-                            /*areWritten=*/true);
+    tokens.key = loadTokens(arrived.key, block, step, /*areWritten=*/true);
   }
   if (takesVectors()) {
     taken.reader = take(arrived.reader);
@@ -218,6 +220,8 @@ void ColumnScores::forEachScore(
                       const Summands &, int64_t)>
         body) {
   for (int64_t i = 0; i < scoreMatrices(); ++i) {
+    if (!makes(i))
+      continue;
     bool isReader = i % 2;
     const Summands &left = isReader ? sides.reader : sides.query;
     const Summands &right = i < QueryPush ? sides.key : sides.push;
@@ -258,9 +262,11 @@ void ColumnScores::decayTokens(Value block, Value step, const DecaySums &sums,
                                const Tokens &tokens) {
   Matrix queries, reads, writes, pushes;
   const Matrix &readers = tokens.reader.empty() ? tokens.key : tokens.reader;
-  for (size_t i = 0; i < tokens.query.size(); ++i) {
-    Value c = isExclusive() ? sums.before[i] : sums.upTo[i];
-    queries.push_back(k.mulf(tokens.query[i], outputFactor(c)));
+  for (size_t i = 0; i < tokens.key.size(); ++i) {
+    if (!tokens.query.empty()) {
+      Value c = isExclusive() ? sums.before[i] : sums.upTo[i];
+      queries.push_back(k.mulf(tokens.query[i], outputFactor(c)));
+    }
     if (hasTransition()) {
       Value read = readsBefore() ? sums.before[i] : sums.upTo[i];
       reads.push_back(k.mulf(readers[i], decayFactor(read)));
@@ -380,7 +386,7 @@ void ColumnScores::storeScores(Value block, Value sharer, ValueRange sums) {
   place = k.add(place, k.mul(sharer, shareBytes()));
   Value first = k.offset(at(layout.sharedScores, block, sharesBytes()), place);
   for (int64_t matrix = 0; matrix < scoreMatrices(); ++matrix)
-    for (int64_t i = 0; i < 4; ++i) {
+    for (int64_t i = 0; i < 4 && makes(matrix); ++i) {
       ValueRange two = sums.slice(8 * matrix + 2 * i, 2);
       k.store(k.vectorOf(two),
               k.offset(first, matrix * scoreBytes + i % 2 * 8 * scorePitch +
@@ -413,11 +419,11 @@ void ColumnScores::meet() {
 }
 
 void ColumnScores::run() {
-  if (reads() || !takesTokens() || normalizes()) {
+  if (hasScores() || !takesTokens() || normalizes()) {
     shareScores();
     meet();
   }
-  if (reads() || hasScalarDecay()) {
+  if (hasScores() || hasScalarDecay()) {
     finishScores();
     // Ahead, the state's warps are met where the next chunk has arrived.
     if (!isAhead())

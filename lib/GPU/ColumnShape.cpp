@@ -62,18 +62,18 @@ void ColumnShape::layOutOperands() {
 
 /// What scores are made of and into.
 void ColumnShape::layOutScores() {
-  layout.sharedScores = take(Shared, blocks() * sharesBytes(), reads());
+  layout.sharedScores = take(Shared, blocks() * sharesBytes(), hasScores());
   layout.diagonals =
       take(Shared, diagonals() * blocks() * sharers() * blockSize * 4,
            hasDiagonal());
   layout.output = take(Shared, outputTile().bytes(), !isWide() && reads());
 
-  layout.finalScores = take(Copied, blocks() * finalBytes(), reads());
+  layout.finalScores = take(Copied, blocks() * finalBytes(), hasScores());
   auto takeFactors = [&](bool isUsed) {
     return take(Copied, 4 * tokens(), hasScalarDecay() && isUsed);
   };
   layout.factors.query = takeFactors(reads());
-  layout.factors.read = takeFactors(reads());
+  layout.factors.read = takeFactors(hasTransition());
   layout.factors.write = takeFactors(true);
   int64_t width = hasChannelDecay() ? paddedKey() : 1;
   layout.totals = take(Copied, 4 * blocks() * width, hasDecay());

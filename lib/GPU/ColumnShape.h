@@ -40,6 +40,8 @@ struct ColumnShape : ScanShape {
   bool isGiven() { return getRule(op).isGiven; }
   /// Something reads the state for what is written.
   bool hasTransition() { return getRule(op).couplesRows(); }
+  /// Something reads the state: outputs, or a transition.
+  bool hasScores() { return reads() || hasTransition(); }
   /// That reads it before the decay of its token.
   bool readsBefore() { return op.getTransition() == Transition::Before; }
   bool isExclusive() {
@@ -147,6 +149,8 @@ struct ColumnShape : ScanShape {
   static constexpr int64_t scoreBytes = blockSize * scorePitch;
   enum Score : int64_t { QueryKey, ReaderKey, QueryPush, ReaderPush };
   int64_t scoreMatrices() { return isGiven() ? 4 : isDelta() ? 2 : 1; }
+  /// Not those of queries where there are no outputs.
+  bool makes(int64_t score) { return reads() || score % 2; }
   Score inverted() { return isGiven() ? ReaderPush : ReaderKey; }
   int64_t finalBytes() { return scoreMatrices() * scoreBytes + 64; }
   int64_t shareBytes() { return scoreMatrices() * scoreBytes; }
@@ -154,7 +158,7 @@ struct ColumnShape : ScanShape {
   /// Numbers that are carried behind the state: what a segment decays by, for
   /// all channels or for those of a thread.
   int64_t factorCount() {
-    if (reads() || !hasDecay())
+    if (hasScores() || !hasDecay())
       return 0;
     return hasChannelDecay() ? llvm::divideCeil(paddedKey(), warps() * 32) : 1;
   }

@@ -33,12 +33,12 @@ void ColumnScores::sumBlockDecays(Value block, Value column, Value exists,
       k.select(k.equal(column, blockSize - 1), zero, k.shuffleDown(from, 1));
   Value token = k.add(k.mul(block, blockSize), column);
   k.ifThen(exists, [&] {
-    if (reads()) {
+    if (reads())
       k.store(k.exp(isExclusive() ? before : upTo),
               at(layout.factors.query, token), 4);
+    if (hasTransition())
       k.store(k.exp(readsBefore() ? before : upTo),
               at(layout.factors.read, token), 4);
-    }
     k.store(k.exp(after), at(layout.factors.write, token), 4);
     k.ifThen(isFirst,
              [&] { k.store(k.exp(from), at(layout.totals, block), 4); });
@@ -92,7 +92,7 @@ void ColumnScores::finishBlock(Value block, Value firstRow, Value lane,
     g = blockDecay(k.add(k.mul(block, blockSize), column));
     sumBlockDecays(block, column, exists, g);
   }
-  if (!reads())
+  if (!hasScores())
     return;
   Value inRow = k.mul(column, 4);
   Value result = k.offset(at(layout.finalScores, block, finalBytes()), inRow);
@@ -146,6 +146,8 @@ ColumnScores::Values ColumnScores::finishRows(Value block, Value firstRow,
       between = k.select(isLater, k.addf(between, decay), zero);
     }
     for (int64_t score = 0; score < scoreMatrices(); ++score) {
+      if (!makes(score))
+        continue;
       bool isReader = score % 2;
       Value x = sumShares(shares, score, i);
       if (isReader && betas)

@@ -187,13 +187,13 @@ Summands ColumnSteps::scaleTokens(Matrix written, Value block) {
 ColumnSteps::Values ColumnSteps::advance(Value block, ValueRange state) {
   if (hasValueDecay())
     return advanceColumns(block, state);
-  if (!reads())
+  if (!hasScores())
     return updateState(block, state, loadIncrement(block));
   Value zero = k.f32(0);
   Matrix read(8, zero);
   Values o(8, zero), denominators(4, zero);
-  TileRows queries =
-      rowsOf(layout.tiles.query, block, querySummands(), tokenPlace);
+  TileRows queries = rowsOf(layout.tiles.query, block,
+                            reads() ? querySummands() : 0, tokenPlace);
   TileRows readers = rowsOf(layout.tiles.read, block,
                             hasTransition() ? readerSummands() : 0, tokenPlace);
   for (int64_t step = 0; step < steps(); ++step) {
@@ -201,13 +201,15 @@ ColumnSteps::Values ColumnSteps::advance(Value block, ValueRange state) {
                        hasTransition() ? stateSummands() : readSummands());
     if (hasTransition())
       multiply(read, s, loadStep(readers, step), stateSummands());
+    if (!reads())
+      continue;
     Summands q = loadStep(queries, step);
     multiply(o, q, s, readSummands());
     if (normalizes())
       multiply(denominators, q, normalizerColumn(block, step), readSummands(),
                /*halves=*/1);
   }
-  if (hasScalarDecay()) {
+  if (hasScalarDecay() && reads()) {
     scaleRows(o, block);
     if (normalizes())
       scaleRows(denominators, block);
@@ -223,16 +225,18 @@ ColumnSteps::Values ColumnSteps::advance(Value block, ValueRange state) {
   if (isGiven()) {
     pushedWhole = solveGiven(block, read, delta);
     pushed = split(pushedWhole, stateSummands());
-    multiply(o, loadScore(block, QueryPush, readSummands()), pushed,
-             readSummands());
   }
-  Summands p = loadScore(block, QueryKey, readSummands());
-  multiply(o, p, delta, readSummands());
-  if (normalizes())
-    multiply(denominators, p, split(Values(8, k.f32(1)), 1), readSummands(),
-             /*halves=*/1);
-  writeOutput(block, o, denominators);
-
+  if (reads()) {
+    if (isGiven())
+      multiply(o, loadScore(block, QueryPush, readSummands()), pushed,
+               readSummands());
+    Summands p = loadScore(block, QueryKey, readSummands());
+    multiply(o, p, delta, readSummands());
+    if (normalizes())
+      multiply(denominators, p, split(Values(8, k.f32(1)), 1), readSummands(),
+               /*halves=*/1);
+    writeOutput(block, o, denominators);
+  }
   if (hasScalarDecay()) {
     delta = scaleTokens(isDelta() ? whole : join(delta), block);
     if (isGiven())

@@ -57,8 +57,10 @@ static double stateBytesOf(ScanOp op, const ExpectedSizes &sizes) {
 
 double mlir::linattn::operandBytes(ScanOp op, const ExpectedSizes &sizes) {
   double bytes = 2 * stateBytesOf(op, sizes);
-  for (Value buffer : {op.getQuery(), op.getKey(), op.getValue(),
-                       op.getOutput(), op.getDecay(), op.getBeta()})
+  for (Value buffer :
+       {op.getQuery(), op.getKey(), op.getValue(), op.getOutput(),
+        op.getDecay(), op.getValueDecay(), op.getBeta(), op.getA(), op.getB(),
+        op.getErase(), op.getWrite()})
     bytes += bytesOf(buffer, sizes);
   return bytes;
 }
@@ -86,7 +88,8 @@ KernelWork ChunkShape::work() {
 }
 
 KernelWork ColumnShape::work() {
-  KernelWork work{groupSize() * slices(), threads(), sharedBytes()};
+  KernelWork work{groupSize() * slices() + transitionSlices(), threads(),
+                  sharedBytes()};
   int64_t all = stateSummands();
   double block = 2.0 * blockSize * blockSize; // Times channels or columns.
   bool splitsValues =
@@ -98,11 +101,12 @@ KernelWork ColumnShape::work() {
   if (isGiven())
     products += countProducts(all, pushSummands(), all);
   double scores = 0;
-  if (reads()) {
+  if (reads())
+    products += countProducts(querySummands(), readSummands(), readSummands());
+  if (hasScores()) {
     int64_t terms = readSummands();
-    products += countProducts(querySummands(), terms, terms);
     scores = countProducts(terms, all, terms) * (hasChannelDecay() ? 4 : 1);
-    scores *= scoreMatrices();
+    scores *= reads() ? scoreMatrices() : scoreMatrices() / 2;
   }
   work.operations = blocks() * block * paddedKey() *
                     (products * slice() / blockSize + scores);
@@ -122,7 +126,7 @@ KernelWork ColumnShape::work() {
   addVector(op.getWrite(), columns);
   work.stateBytes = 4 * keySize() * columns;
   double ahead = hasTransition() ? aheadDeltaLatency : aheadLatency;
-  work.latency = (reads() ? 1 : 0.5) * (isAhead() ? ahead : 1) *
+  work.latency = (hasScores() ? 1 : 0.5) * (isAhead() ? ahead : 1) *
                  (chunkSeconds / 2 + blocks() * blockSeconds);
   return work;
 }
@@ -234,6 +238,25 @@ mlir::linattn::tokensOfSequence(ScanOp op, const ExpectedSizes &sizes) {
              : tokens;
 }
 
+/// Of the matrices that the states of a segment are multiplied by: all blocks
+/// of columns read them.
+static double transitionBytes(ScanOp op, int64_t states) {
+  double size = staticSize(op.getState(), 2);
+  return 4.0 * states * size * size *
+         llvm::divideCeil(staticSize(op.getState(), 3), blockSize);
+}
+
+/// The products of a segment, whose matrices the second cache holds: rounds of
+/// 16 rows of the state wait for one load each.
+static double transitionSeconds(ScanOp op, int64_t states,
+                                const GPUMachine &machine) {
+  int64_t blocks =
+      states * llvm::divideCeil(staticSize(op.getState(), 3), blockSize);
+  int64_t waves = llvm::divideCeil(blocks, 4 * machine.multiprocessors);
+  return waves * loadSeconds / 2 *
+         llvm::divideCeil(staticSize(op.getState(), 2), blockSize);
+}
+
 std::optional<Prediction> mlir::linattn::predict(ScanOp op,
                                                  ScheduleAttr schedule,
                                                  const GPUMachine &machine,
@@ -278,6 +301,12 @@ std::optional<Prediction> mlir::linattn::predict(ScanOp op,
   double stateBytes = stateBytesOf(op, sizes);
   double bytes = 2 * split * stateBytes;
   prediction.bytes += bytes + stateBytes;
+  if (getRule(op).couplesRows()) {
+    prediction.bytes += (split - 1) * transitionBytes(op, states);
+    prediction.seconds +=
+        launchSeconds + (split - 1) * transitionSeconds(op, states, machine);
+    return prediction;
+  }
   // A kernel for the normalizers, which are small.
   if (op.getNormalizer())
     prediction.seconds += launchSeconds + loadSeconds;

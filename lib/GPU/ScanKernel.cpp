@@ -234,7 +234,8 @@ void ScanShape::addTokens(KernelFunction &function) {
 LaunchOp ScanShape::launch(KernelFunction &function, ScanLocator &locator,
                            int64_t shared) {
   AffineExpr one = getAffineConstantExpr(1, op.getContext());
-  AffineExpr blocks = locator.gridStates() * (groupSize() * slices());
+  AffineExpr blocks =
+      locator.gridStates() * (groupSize() * slices() + transitionSlices());
   // The last segment adds to no other one.
   int64_t parts = schedule.getSplit() - (reads() ? 0 : 1);
   return function.launch(op, {blocks, one * parts}, threads(), shared);
@@ -242,9 +243,17 @@ LaunchOp ScanShape::launch(KernelFunction &function, ScanLocator &locator,
 
 void ScanBlock::place(KernelBuilder &k, ScanShape shape, ScanLocator &locator) {
   Value block = k.block(0);
-  if (shape.slices() > 1)
-    firstColumn = k.mul(k.rem(block, shape.slices()), shape.slice());
-  Value head = k.div(block, shape.slices());
+  int64_t ofTransition = shape.transitionSlices();
+  int64_t slices = shape.slices() + ofTransition;
+  if (slices > 1)
+    firstColumn = k.mul(k.rem(block, slices), shape.slice());
+  if (ofTransition) {
+    int64_t end = ofTransition * shape.slice();
+    isTransition = k.less(firstColumn, end);
+    firstColumn =
+        k.select(isTransition, firstColumn, k.sub(firstColumn, k.i32(end)));
+  }
+  Value head = k.div(block, slices);
   if (shape.groupSize() > 1)
     member = k.rem(head, shape.groupSize());
   here = locator.locate(k, k.div(head, shape.groupSize()));

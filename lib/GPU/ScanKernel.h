@@ -37,11 +37,13 @@ StateSource findStateSource(ScanOp op);
 ///   states   [S, B, H, K, V]: first in place s + 1 what segment s adds to a
 ///            state of 0; then in place s the state before segment s
 ///   factors  [S − 1, B, H] or [S − 1, B, H, K]: by what segment s decays a
-///            state; null without decays
+///            state; null without decays, or with transitions
+///   transitions  [S − 1, B, H, K, K]: what segment s multiplies a state by,
+///            where something reads the state for what is written; else null
 struct Segments {
   enum Part { Whole, Increments, Outputs };
   Part part = Whole;
-  Value states, factors;
+  Value states, factors, transitions;
   Value normalizers; ///< [S, B, H, K, 1], like `states`; null without one.
 };
 
@@ -78,6 +80,11 @@ LaunchOp buildChunkKernel(ScanOp op, ScheduleAttr schedule,
 LaunchOp buildSegmentKernels(ScanOp op, ScheduleAttr schedule,
                              const StateSource &source, ModuleOp module,
                              StringRef name);
+
+/// The states before all segments, from `from` or 0 on, through their
+/// transitions.
+void buildTransitionKernel(ScanOp op, Value from, const Segments &segments,
+                           ModuleOp module, StringRef name);
 
 /// The two chunk forms, of a scan or of a part of it in segments.
 LaunchOp buildRowKernel(ScanOp op, ScheduleAttr schedule,
@@ -194,6 +201,13 @@ struct ScanShape : KernelShape<ScanOp> {
   /// Whether there are queries and outputs.
   bool reads() const { return segments.part != Segments::Increments; }
   int64_t groupSize() { return reads() ? groupSizeOf(op) : 1; }
+  /// Whether blocks of their own make the matrices that segments multiply a
+  /// state by, columns of which are states that start from those of the
+  /// identity and are written values of 0.
+  bool makesTransitions() { return !reads() && getRule(op).couplesRows(); }
+  int64_t transitionSlices() {
+    return makesTransitions() ? llvm::divideCeil(keySize(), slice()) : 0;
+  }
   bool hasDecay() { return op.getDecay() != Value(); }
   bool hasTokenDecay() { return hasDecay() && rankOf(op.getDecay()) == 3; }
   bool hasChannelDecay() { return hasDecay() && rankOf(op.getDecay()) == 4; }
@@ -235,7 +249,9 @@ struct ScanBlock {
 
   Value shared, thread;
   Value firstColumn; ///< Of the slice; null for the only one.
-  Value member;      ///< Of the state's output heads; null for the only one.
+  /// Whether the slice is one of a transition; null: it is not.
+  Value isTransition;
+  Value member; ///< Of the state's output heads; null for the only one.
   ScanPlace here;
 };
 

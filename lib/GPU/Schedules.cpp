@@ -141,6 +141,11 @@ std::string mlir::linattn::whyNotChunkKernel(ScanOp op) {
 }
 
 std::string mlir::linattn::whyNotSegments(ScanOp op) {
+  // The place of a segment takes registers, too.
+  bool isWide = getElementTypeOrSelf(op.getQuery()).isF32();
+  if (op.getErase() && isWide && staticSize(op.getState(), 2) > 96)
+    return "beside an erase gate of f32 tokens the registers hold 96 channels "
+           "of a segment";
   return whyNot(op, ::linattn::Schedule::SplitKernel).str();
 }
 

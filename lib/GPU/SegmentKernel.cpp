@@ -8,9 +8,10 @@
 // Few sequences and heads leave most of a GPU idle. Their tokens are cut into
 // segments, for three kernels:
 //
-//   increments  what each segment but the last adds to a state of 0, and its
-//   decay states      from these, in order, the state before each segment scan
-//   every segment from its state
+// - increments: what each segment but the last adds to a state of 0, and its
+//   decay, or the matrix that it multiplies a state by;
+// - states: from these, in order, the state before each segment;
+// - scan: every segment from its state.
 //
 // The first kernel reads keys, values and decays a second time.
 //===----------------------------------------------------------------------===//
@@ -188,7 +189,10 @@ LaunchOp mlir::linattn::buildSegmentKernels(ScanOp op, ScheduleAttr schedule,
   Segments segments;
   segments.states =
       allocate(op, count, {keySize, staticSize(op.getState(), 3)});
-  if (Value decay = op.getDecay())
+  bool hasTransitions = getRule(op).couplesRows();
+  if (hasTransitions)
+    segments.transitions = allocate(op, count - 1, {keySize, keySize});
+  else if (Value decay = op.getDecay())
     segments.factors = allocate(op, count - 1,
                                 rankOf(decay) == 4 ? ArrayRef<int64_t>(keySize)
                                                    : ArrayRef<int64_t>());
@@ -197,15 +201,20 @@ LaunchOp mlir::linattn::buildSegmentKernels(ScanOp op, ScheduleAttr schedule,
   auto build = runsByColumns(op) ? buildColumnKernel : buildRowKernel;
   segments.part = Segments::Increments;
   build(op, schedule, source, segments, module, (name + "_increments").str());
-  StatesShape{op, source.buffer, segments.states, segments.factors}.build(
-      module, (name + "_states").str());
+  std::string merge = (name + "_states").str();
+  if (hasTransitions)
+    buildTransitionKernel(op, source.buffer, segments, module, merge);
+  else
+    StatesShape{op, source.buffer, segments.states, segments.factors}.build(
+        module, merge);
   if (op.getNormalizer())
     StatesShape{op, op.getNormalizer(), segments.normalizers, segments.factors}
         .build(module, (name + "_normalizers").str());
   segments.part = Segments::Outputs;
   LaunchOp launch = build(op, schedule, source, segments, module, name);
   OpBuilder b(op);
-  for (Value memory : {segments.states, segments.factors, segments.normalizers})
+  for (Value memory : {segments.states, segments.factors, segments.transitions,
+                       segments.normalizers})
     if (memory)
       memref::DeallocOp::create(b, op.getLoc(), memory);
   return launch;

@@ -30,8 +30,9 @@ constexpr int64_t fewTokens = 8;
 /// share of that of the schedule for many heads.
 constexpr double worthIt = 0.8;
 /// Segments read keys and values twice: in sectors of memory, over every
-/// operand once.
-constexpr double mostTraffic = 1.6;
+/// operand once. With transitions keys are read for the columns of these, too,
+/// and matrices move beside the states.
+constexpr double mostTraffic = 1.6, mostTransitionTraffic = 4;
 constexpr int64_t mostSegments = 256;
 constexpr StringLiteral chunkReason = "products of matrices, chunk by chunk";
 
@@ -210,7 +211,9 @@ private:
   /// The fastest number of segments, from 2 on, whose traffic is bounded.
   Choice splitBest(ScanOp op, ScheduleAttr schedule) {
     Choice best;
-    double most = mostTraffic * operandBytes(op, sizes());
+    double most =
+        getRule(op).couplesRows() ? mostTransitionTraffic : mostTraffic;
+    most *= operandBytes(op, sizes());
     int64_t chunks =
         llvm::divideCeil(*tokensOfSequence(op, sizes()), schedule.getChunk());
     for (int64_t split = 2; split <= std::min(chunks, mostSegments); ++split) {

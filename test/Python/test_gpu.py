@@ -354,10 +354,19 @@ def test_sizes_of_the_call_choose_the_schedule(driver, batch, tokens, segments):
     assert f"chosen for {batch} sequences, {tokens if tokens > 300 else 256} tokens" in remark
 
 
-@pytest.mark.parametrize("options", [{}, {"normalize": True, "feature_map": "elu"}, {"cu_seqlens": [0, 2000, 4100]}], ids=["plain", "normalized", "packed"])
+OPTIONS_OF_SEGMENTS = {
+    "plain": {},
+    "normalized": {"normalize": True, "feature_map": "elu"},
+    "packed": {"cu_seqlens": [0, 2000, 4100]},
+    "delta": {"update": "delta", "beta": np.full((1, 4100, 1), 0.5, np.float32)},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS_OF_SEGMENTS.values(), ids=OPTIONS_OF_SEGMENTS)
 def test_segments_of_python_calls_in_the_emulator(rng, options):
     T = 4100 if options else 2100
     q, k, v = (rng.standard_normal((1, T, 1, 16)).astype(np.float16) for _ in range(3))
+    k /= np.linalg.norm(k, axis=-1, keepdims=True)
     call = lambda target: linattn.scan(q, k, v, **options, target=target)  # noqa: E731
     assert "segments:" in linattn.explain(lambda: call("nvvm-emulated"))
     got, expected = call("nvvm-emulated"), call("reference")

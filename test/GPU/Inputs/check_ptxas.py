@@ -154,7 +154,7 @@ FEW_SIZES = [
 TWO_SIZES = ["kdagates_bf16", "rwkv7_bf16"]
 FEW = SIZES if os.environ.get("LINATTN_PTXAS") == "all" else (60, 128)
 # In segments: three kernels each.
-SEGMENTS = ["chunk_bf16", "decay_bf16", "gla_bf16", "decay_f32"]
+SEGMENTS = ["chunk_bf16", "decay_bf16", "gla_bf16", "decay_f32", "gdn_bf16", "kda_bf16"]
 
 
 def in_segments(name, size):

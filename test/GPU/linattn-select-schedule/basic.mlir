@@ -39,7 +39,7 @@ func.func @floats(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
 }
 
 // … follows the delta rule, …
-// REMARK: [Passed] select-schedule {{.*}}Remark="chunk kernel, 8 warps, 128 columns of the state: products of matrices, chunk by chunk; one segment: a segment with transitions multiplies the state by a dense matrix"
+// REMARK: [Passed] select-schedule {{.*}}Remark="chunk kernel, 8 warps, 128 columns of the state: products of matrices, chunk by chunk; one segment: the number of tokens or sequences is not known"
 // CHECK-LABEL: func.func @gated_delta(
 // CHECK: linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 8, stages = 2, value_slice = 128>
 // SMALL-LABEL: func.func @gated_delta(
@@ -52,7 +52,7 @@ func.func @gated_delta(%q: memref<2x8x?x128xbf16>, %g: memref<2x8x?xf32>, %s: me
 }
 
 // … or decays per channel.
-// REMARK: [Passed] select-schedule {{.*}}Remark="chunk kernel, 8 warps, 128 columns of the state: products of matrices, chunk by chunk; one segment: a segment with transitions multiplies the state by a dense matrix"
+// REMARK: [Passed] select-schedule {{.*}}Remark="chunk kernel, 8 warps, 128 columns of the state: products of matrices, chunk by chunk; one segment: the number of tokens or sequences is not known"
 // CHECK-LABEL: func.func @kda(
 // CHECK: linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 16, warps = 8, stages = 2, value_slice = 128>
 func.func @kda(%q: memref<2x8x?x128xbf16>, %g: memref<2x8x?x128xf32>, %b: memref<2x8x?xf32>, %s: memref<2x8x128x128xf32>) {

@@ -7,7 +7,9 @@
 // CHECK: [Passed] select-schedule {{.*}}Remark="chunk kernel, 4 warps, 64 columns of the state: products of matrices, chunk by chunk; predicted {{.*}} us: {{.*}} MB, 512 blocks on 132 multiprocessors; considered [4 warps, 64 columns: {{.*}} us]
 // The number of tokens is not known: segments of few would be slower than none.
 // CHECK: [Passed] select-schedule {{.*}}Remark="chunk kernel, 4 warps, 64 columns of the state: products of matrices, chunk by chunk; one segment: the number of tokens or sequences is not known"
-// CHECK: [Passed] select-schedule {{.*}}; one segment: a segment with transitions multiplies the state by a dense matrix"
+// A delta rule takes more columns, those of a matrix, and gains from more heads' worth of segments.
+// CHECK: [Passed] select-schedule {{.*}} columns of the state, [[D:[0-9]+]] segments: {{.*}} in [[D]] segments: {{.*}} us]
+// CHECK: [Passed] select-schedule {{.*}} columns of the state: {{.*}}; one segment: beside an erase gate of f32 tokens the registers hold 96 channels of a segment"
 // Packed sequences are predicted as if all were equally long, states of a pool as those of so many sequences as there are rows.
 // CHECK: [Passed] select-schedule {{.*}} columns of the state, [[P:[0-9]+]] segments: {{.*}} in [[P]] segments: {{.*}} us]
 // CHECK: [Passed] select-schedule {{.*}} columns of the state, [[N]] segments: {{.*}} in [[N]] segments: {{.*}} us]
@@ -48,12 +50,22 @@ func.func @dynamic(%q: memref<1x1x?x64xbf16>, %k: memref<1x1x?x64xbf16>, %o: mem
 }
 
 // CHECK-LABEL: func.func @delta(
-// CHECK: value_slice = 64>
+// CHECK: value_slice = 64, split = {{[0-9]+}}>
 func.func @delta(%q: memref<1x1x65536x64xbf16>, %k: memref<1x1x65536x64xbf16>, %b: memref<1x1x65536xf32>,
                  %o: memref<1x1x65536x64xbf16>, %s: memref<1x1x64x64xf32>) {
   linattn.scan %q, %k, %k beta(%b) update(delta) into(%o) init(%s)
     : (memref<1x1x65536x64xbf16>, memref<1x1x65536x64xbf16>, memref<1x1x65536x64xbf16>, memref<1x1x65536xf32>,
        memref<1x1x65536x64xbf16>, memref<1x1x64x64xf32>) -> ()
+  return
+}
+
+// CHECK-LABEL: func.func @erase(
+// CHECK: form = chunk, {{.*}}value_slice = 64>
+func.func @erase(%q: memref<1x1x65536x128xf32>, %k: memref<1x1x65536x128xf32>, %o: memref<1x1x65536x128xf32>,
+                 %s: memref<1x1x128x128xf32>) {
+  linattn.scan %q, %k, %k erase(%k) update(delta) into(%o) init(%s)
+    : (memref<1x1x65536x128xf32>, memref<1x1x65536x128xf32>, memref<1x1x65536x128xf32>, memref<1x1x65536x128xf32>,
+       memref<1x1x65536x128xf32>, memref<1x1x128x128xf32>) -> ()
   return
 }
 

@@ -44,12 +44,12 @@ func.func @split(%q: memref<2x8x?x64xf32>, %s: memref<2x8x64x64xf32>) {
 
 // -----
 
-func.func @split_delta(%q: memref<2x8x?x64xbf16>, %b: memref<2x8x?xf32>, %s: memref<2x8x64x64xf32>) {
-  // expected-error @+1 {{a segment with transitions multiplies the state by a dense matrix}}
-  linattn.scan %q, %q, %q beta(%b) update(delta) into(%q) init(%s)
-      {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 64, warps = 4, stages = 2, value_slice = 64, split = 2>}
-    : (memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?x64xbf16>, memref<2x8x?xf32>,
-       memref<2x8x?x64xbf16>, memref<2x8x64x64xf32>) -> ()
+func.func @split_erase(%q: memref<2x8x?x128xf32>, %b: memref<2x8x?xf32>, %s: memref<2x8x128x128xf32>) {
+  // expected-error @+1 {{beside an erase gate of f32 tokens the registers hold 96 channels of a segment}}
+  linattn.scan %q, %q, %q erase(%q) update(delta) into(%q) init(%s)
+      {linattn.schedule = #linattn.schedule<form = chunk, mma = mma_sync, chunk = 16, warps = 8, stages = 2, value_slice = 128, split = 2>}
+    : (memref<2x8x?x128xf32>, memref<2x8x?x128xf32>, memref<2x8x?x128xf32>, memref<2x8x?x128xf32>,
+       memref<2x8x?x128xf32>, memref<2x8x128x128xf32>) -> ()
   return
 }
 
