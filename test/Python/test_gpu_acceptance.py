@@ -43,7 +43,10 @@ def test_dry_run(tmp_path):
     assert results["broken"] == []
     missing = dict(results["missing"])
     assert "FLA" in missing or "FLA" in {record["implementation"] for record in results["times"]}
+    # Every instruction of the chip was launched, with the number that predictions take.
+    assert len(results["pipes"]) == 8 and all(record["cycles"] is None and record["model"][0] for record in results["pipes"])
     text = (tmp_path / "report" / "README.md").read_text()
+    assert "| `ldmatrix.x4` | – | 16 | – | 33 |" in text and "Published by others" in text
     assert "A dry run" in text and "6 of 6 kernels agree with float64" in text
 
 

@@ -231,7 +231,7 @@ the counts are upper bounds.
     print(f"""
 ## What would refute this
 
-- A chunk that takes other cycles than here by more than a quarter: `clock64` around the loop, one block on a multiprocessor. Then a rate or a latency above is wrong; the microbenchmark of that pipe shows which.
+- A chunk that takes other cycles than here by more than a quarter: `clock64` around the loop, one block on a multiprocessor. Then a rate or a latency above is wrong; the acceptance script measures each (`tools/gpu/acceptance/pipes.py`).
 - A kernel whose time does not grow with `cycles of a chunk` from rule to rule at one D: then something else limits it, such as instructions that the caches do not hold (loops have up to 50 KB of them).
 - A copy of a large buffer below {MACHINE.bandwidth / 1e12:g} TB/s lowers what all shares are of, and raises the shares of kernels that memory does not limit.
 - A launch above {1e6 * MACHINE.launch:g} µs, which only decoding of few states would show.""")

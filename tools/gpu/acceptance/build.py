@@ -20,6 +20,8 @@ import threading
 import time
 import zipfile
 
+from schedulers import Machine
+
 from .cases import RULES, kernels, module_text
 
 
@@ -73,6 +75,25 @@ class Compiler:
                 path.unlink()
 
 
+def _model():
+    """[cycles, latency] of the instructions in pipes.py, as predictions of kernels take them; None where they take none."""
+    machine = Machine()
+    latency = dict(machine.latencies)
+    # Four schedulers share the memory of a multiprocessor.
+    shared = 4 * machine.shared_words
+    return {
+        "mma.sync m16n8k16, bf16": [machine.tensor, machine.tensor_latency],
+        "wgmma m64n64k16, bf16": [64 * machine.warpgroup_column, None],
+        "cvt.rn.bf16x2.f32": [machine.pack, None],
+        "ex2.approx.f32": [machine.special, latency[0x108]],
+        "fma.rn.f32": [1, None],
+        "lop3.b32": [machine.half_rate, None],
+        "ldmatrix.x4": [4 * shared, latency[0x03B]],
+        "ld.shared.b32": [shared, latency[0x184]],
+        "shfl.sync.bfly": [shared, latency[0x189]],
+    }
+
+
 def _ptxas_version():
     program = shutil.which("ptxas")
     return subprocess.run([program, "--version"], capture_output=True).stdout if program else b""
@@ -115,7 +136,7 @@ def main():
                 raise
     compiler.forget_unused()
     # Missing kernels are named where the package is run, too.
-    description = {"commit": _commit(), "chips": options.chip, "cubin": options.cubin, "quick": options.quick, "kernels": entries,
+    description = {"model": _model(), "commit": _commit(), "chips": options.chip, "cubin": options.cubin, "quick": options.quick, "kernels": entries,
                    "failures": failures}  # fmt: skip
     (folder / "package.json").write_text(json.dumps(description, indent=1) + "\n")
     for source in (pathlib.Path(__file__).parent, pathlib.Path(options.runner)):

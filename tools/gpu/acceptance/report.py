@@ -10,6 +10,28 @@ import sys
 __all__ = ["markdown", "plots"]
 
 
+# What authors have published of kernels of these rules.
+PUBLISHED = (
+    ("lightning prefill", "flash-linear-attention", "GB200", "2 × 16384 × 64 × 128", 1.14, 1880, "cuLA, BENCHMARK_GB200"),
+    ("lightning prefill", "cuLA", "GB200", "2 × 16384 × 64 × 128", 0.632, 3400, "cuLA, BENCHMARK_GB200"),
+    ("gated delta rule", "flash-linear-attention", "H200", "4 × 8192 × 64 (16 of keys) × 128", 3.362, 400, "FlashQLA, benchmark_results_H200"),
+    ("gated delta rule", "FlashQLA", "H200", "4 × 8192 × 64 (16 of keys) × 128", 1.214, 1120, "FlashQLA, benchmark_results_H200"),
+    ("gated delta rule", "FlashInfer", "H200", "4 × 8192 × 64 (16 of keys) × 128", 0.827, 1640, "FlashQLA, benchmark_results_H200"),
+    ("gated delta rule", "FlashQLA", "H200", "1 × 32768 × 64 (16 of keys) × 128", 1.521, 890, "FlashQLA, benchmark_results_H200"),
+    ("gated delta rule", "FlashInfer", "H200", "1 × 32768 × 64 (16 of keys) × 128", 1.552, 870, "FlashQLA, benchmark_results_H200"),
+    ("gated delta rule", "FlashQLA", "H200", "1 × 2048 × 8 (2 of keys) × 128", 0.061, "–", "FlashQLA, benchmark_results_H200"),
+    ("KDA", "flash-linear-attention", "H200", "2 × 16384 × 64 × 128", 7.173, 370, "cuLA, BENCHMARK_H200"),
+    ("KDA", "cuLA", "H200", "2 × 16384 × 64 × 128", 4.485, 600, "cuLA, BENCHMARK_H200"),
+    ("KDA", "FlashKDA", "H20", "1 × 8192 × 64 × 128", 1.62, "–", "FlashKDA, BENCHMARK_H20"),
+    ("Mamba-2, chunks alone", "TileLang", "H800", "8 × 8192 × 80 × 64, state of 128", 1.278, 1350, "tilelang, benchmark/mamba2"),
+    ("GLA", "flash-linear-attention", "not named", "4 × 4096 × 64 × 128", 3.31, "–", "FlagGems-vllm, pull request 43"),
+    ("lightning decode", "flash-linear-attention", "GB200", "256 × 1 × 64 × 128", 0.349, 6150, "cuLA"),
+    ("lightning decode", "cuLA", "GB200", "256 × 1 × 64 × 128", 0.313, 6850, "cuLA"),
+    ("KDA decode", "cuLA", "H20-3e", "256 × 1 × 128 × 128", 1.77, 2400, "cuLA"),
+    ("GLA decode", "TileOPs", "H200", "64 × 1 × 32 × 128", 0.408, 660, "TileOPs, pull request 1621"),
+)
+
+
 def _number(value, digits=3):
     return "–" if value is None else f"{value:.{digits}g}"
 
@@ -70,6 +92,30 @@ def _calls(results):
     return lines + [f"- Failed: {record['case']}: {record['problem'] or record['error']}" for record in calls if not record["ok"]]
 
 
+def _pipes(results):
+    """Measured beside what predictions take."""
+    rows = []
+    for record in results.get("pipes", []):
+        cycles, latency = record["model"]
+        rows.append((f"`{record['pipe']}`", _number(record["cycles"]), _number(cycles), _number(record["latency"]), _number(latency)))
+    if not rows:
+        return []
+    return [
+        "## Instructions", "",
+        "Cycles of a scheduler for an instruction of a warp, of which 16 run 8 independent chains each; cycles until the result is there. Beside them is "
+        "what docs/generated/Predictions.md counts with.",
+        "", _table(("instruction", "cycles", "predicted", "latency", "predicted"), rows), "",
+    ]  # fmt: skip
+
+
+def _published():
+    return [
+        "## Published by others", "",
+        "Not measured here, on other machines or shapes than ours where these say so. GB/s counts what has to be moved, as above.", "",
+        _table(("rule", "kernel", "GPU", "B × T × H × D", "ms", "GB/s", "source"), PUBLISHED), "",
+    ]  # fmt: skip
+
+
 def _error(value):
     return "–" if value is None else f"{value:.1e}"
 
@@ -116,6 +162,7 @@ def markdown(results):
         parts += [f"`compute-sanitizer --tool {tool['tool']}`: exit code {tool['status']}. {tool['summary']}", ""]
     for group, title in (("standard", "Prefill, the shapes of flash-linear-attention"), ("decode", "Decoding, one token"), ("small", "Few heads, and many of 64")):
         parts += [f"## {title}", "", _times(results, group), ""]
+    parts += _pipes(results) + _published()
     if results["broken"]:
         parts += ["## Broken", "", *(f"- {text}" for text in results["broken"]), ""]
     parts += ["## Missing", ""]

@@ -20,7 +20,7 @@ class Results:
         self.data = {
             "dry_run": options.dry_run, "machine": {},
             "compiled": {key: self.description[key] for key in ("commit", "chips", "cubin")},
-            "schedules": schedules, "checks": [], "calls": [], "sanitizer": [], "ceilings": None, "times": [],
+            "schedules": schedules, "checks": [], "calls": [], "sanitizer": [], "ceilings": None, "pipes": [], "times": [],
             "missing": [["kernel " + name, why] for name, why in self.description.get("failures", [])],
             "launch_us": None, "skipped": [], "broken": [], "done": [], "running": None,
         }  # fmt: skip

@@ -11,7 +11,7 @@ import zipfile
 
 import linattn_runner
 
-from . import checks, peers, smoke, timing
+from . import checks, peers, pipes, smoke, timing
 from .cases import DECODE, LONG, SMALL, STANDARD, TIMED_RULES, Kernel, Shape, timed
 from .results import RESTART, Results
 
@@ -135,6 +135,9 @@ class Worker:
             yield from self._calls(for_others)
         shapes = [(group, rule, shape) for group, rule, shape in self._shapes() if timed(rule, shape) in self.package.kernels]
         yield "ceilings", SANITIZER_SECONDS, self.ceilings
+        for pipe in pipes.PIPES:
+            if pipe.runs_on(self.out.description["chips"]):
+                yield f"pipe:{pipe.name}", SANITIZER_SECONDS, lambda pipe=pipe: self.measure(pipe)
         yield "launch", SANITIZER_SECONDS, self.launches
         for group, rule, shape in shapes:
             yield f"time:{rule} {shape}", SANITIZER_SECONDS, lambda it=(group, rule, shape): self.time(*it)
@@ -192,6 +195,9 @@ class Worker:
     def ceilings(self):
         self.data["ceilings"] = timing.ceilings(self.device)
         self.say(f"ceilings: {self.data['ceilings']}")
+
+    def measure(self, pipe):
+        self.data["pipes"].append(pipes.measure(self.device, pipe, self.out.description["model"]))
 
     def launches(self):
         shape = QUICK_SHAPES[-1][1] if self.package.quick else DECODE[-1]
