@@ -342,15 +342,18 @@ def zeros(*shape):
     return Device(np.zeros(shape, np.float16))
 
 
+@pytest.mark.parametrize("update", ["add", "delta"])
 @pytest.mark.parametrize("batch, tokens, segments", [(1, 8192, True), (8, 8192, False), (1, 300, False)])
-def test_sizes_of_the_call_choose_the_schedule(driver, batch, tokens, segments):
+def test_sizes_of_the_call_choose_the_schedule(driver, batch, tokens, segments, update):
     """Of one compiled function: few heads and many tokens go in segments, as in a module of these sizes."""
     q = zeros(batch, tokens, 16, 64)
-    linattn.scan(q, q, q)
+    gates = {"beta": zeros(batch, tokens, 16)} if update == "delta" else {}
+    call = lambda: linattn.scan(q, q, q, update=update, **gates)  # noqa: E731
+    call()
     launches = [line.split()[1] for line in driver.launches()]
     assert launches == (["scan_scan_increments", "scan_scan_states"] if segments else []) + ["scan_scan"]
-    (remark,) = [line for line in linattn.explain(lambda: linattn.scan(q, q, q)).splitlines() if "select-schedule" in line]
-    assert ("8 segments" in remark) == segments and "on 132 multiprocessors" in remark
+    (remark,) = [line for line in linattn.explain(call).splitlines() if "select-schedule" in line]
+    assert (f"{8 if update == 'add' else 16} segments" in remark) == segments and "on 132 multiprocessors" in remark
     assert f"chosen for {batch} sequences, {tokens if tokens > 300 else 256} tokens" in remark
 
 

@@ -245,6 +245,7 @@ scan("segments", T=2100, heads=(1, 1, 1), K=16, V=16)
 scan("segments, decay", lambda d: {"decay": 0.01 * d.decay()}, T=2100, heads=(1, 1, 1), K=16, V=16)
 scan("segments, decay per channel", lambda d: {"decay": 0.01 * d.decay(d.K)}, T=2100, heads=(1, 1, 1), K=16, V=16)
 scan("segments, packed", lambda d: {"decay": 0.01 * d.decay(), "cu_seqlens": [0, 100, 2100]}, T=2100, heads=(1, 1, 1), K=16, V=16)
+scan("segments, delta", lambda d: {"update": "delta", "beta": d.unit()}, T=2100, heads=(1, 1, 1), K=16, V=16)
 add("segments, normalized", "attention", lambda d: {"causal": True}, T=4100, heads=(1, 1, 1), K=16, V=16)
 
 # Attention and its feature maps.
