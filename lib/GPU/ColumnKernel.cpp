@@ -92,6 +92,7 @@ TileStages ColumnKernel::stagesOf(Area area) {
   return ring;
 }
 
+/// Warps that are ahead have a second ring, of what they alone read.
 StagePlace ColumnKernel::stagePlace(Place place) {
   return {offsetOf(place), place.area == ScoreStages};
 }

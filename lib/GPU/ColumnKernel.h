@@ -43,6 +43,11 @@
 // has more warps than sixteens of columns, the others make those terms of the
 // next chunk meanwhile, in the other of two copies.
 //
+// Increments of segments have keys and values alone. Where there is a
+// transition, the matrix that a segment multiplies a state by is a state, too:
+// more blocks take columns of the identity through the same blocks of tokens,
+// with values of 0.
+//
 // All is algebra of 16×16 matrices in the registers of a warp. Where S stands
 // as columns × channels, the registers of an accumulator are those of either
 // operand, and every product is C += A Bᵀ.

@@ -238,23 +238,27 @@ mlir::linattn::tokensOfSequence(ScanOp op, const ExpectedSizes &sizes) {
              : tokens;
 }
 
-/// Of the matrices that the states of a segment are multiplied by: all blocks
-/// of columns read them.
-static double transitionBytes(ScanOp op, int64_t states) {
-  double size = staticSize(op.getState(), 2);
-  return 4.0 * states * size * size *
-         llvm::divideCeil(staticSize(op.getState(), 3), blockSize);
+/// Blocks that take states through the transitions of segments.
+static int64_t transitionBlocks(ScanOp op, int64_t states) {
+  return states *
+         llvm::divideCeil(staticSize(op.getState(), 3), transitionColumns);
 }
 
-/// The products of a segment, whose matrices the second cache holds: rounds of
-/// 16 rows of the state wait for one load each.
+/// Of the matrix of a segment, which every block reads.
+static double transitionBytes(ScanOp op, int64_t states) {
+  double size = staticSize(op.getState(), 2);
+  return 4.0 * size * size * transitionBlocks(op, states);
+}
+
+/// The products of a segment, whose matrix the second cache holds: for 16 of
+/// its columns a block waits half as long as for a load of memory. A
+/// multiprocessor has four blocks.
 static double transitionSeconds(ScanOp op, int64_t states,
                                 const GPUMachine &machine) {
-  int64_t blocks =
-      states * llvm::divideCeil(staticSize(op.getState(), 3), blockSize);
-  int64_t waves = llvm::divideCeil(blocks, 4 * machine.multiprocessors);
+  int64_t waves = llvm::divideCeil(transitionBlocks(op, states),
+                                   4 * machine.multiprocessors);
   return waves * loadSeconds / 2 *
-         llvm::divideCeil(staticSize(op.getState(), 2), blockSize);
+         llvm::divideCeil(staticSize(op.getState(), 2), 16);
 }
 
 std::optional<Prediction> mlir::linattn::predict(ScanOp op,

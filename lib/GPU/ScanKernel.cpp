@@ -88,12 +88,25 @@ AffineExpr ScanLocator::gridStates() {
   return function.gridSize(sequencesOf(op), 0) * staticSize(op.getState(), 1);
 }
 
-Value mlir::linattn::readIndex(KernelBuilder &k, const GlobalView &view,
-                               Value at) {
+/// An element of offsets or of rows of a pool, sign-extended to i64.
+static Value readIndex(KernelBuilder &k, const GlobalView &view, Value at) {
   Value x = k.load(view.element, view.at(k, {at}), view.bytes());
   if (view.element.isInteger(64))
     return x;
   return arith::ExtSIOp::create(k.b, k.loc, k.b.getI64Type(), x);
+}
+
+StateSlot mlir::linattn::findSlot(KernelBuilder &k,
+                                  const KernelFunction &function, ScanOp op,
+                                  Value sequence) {
+  GlobalView view = function.view(k, op.getStateIndices());
+  if (!view)
+    return {sequence, Value()};
+  Value row = readIndex(k, view, sequence);
+  Value exists = arith::CmpIOp::create(k.b, k.loc, arith::CmpIPredicate::sge,
+                                       row, k.i64(0));
+  // It stays in a register until the state is written.
+  return {arith::TruncIOp::create(k.b, k.loc, k.b.getI32Type(), row), exists};
 }
 
 ScanPlace ScanLocator::locate(KernelBuilder &k, Value state) {
@@ -101,7 +114,7 @@ ScanPlace ScanLocator::locate(KernelBuilder &k, Value state) {
   int64_t heads = staticSize(op.getState(), 1);
   Value sequence = k.div(state, heads);
   place.head = k.rem(state, heads);
-  place.slot = place.batch = place.sequence = sequence;
+  place.batch = place.sequence = sequence;
   place.count = function.size(k, op.getKey(), 2);
   if (GlobalView view = function.view(k, op.getCuSeqlens())) {
     place.batch = k.i32(0);
@@ -109,13 +122,9 @@ ScanPlace ScanLocator::locate(KernelBuilder &k, Value state) {
     Value length = k.sub(readIndex(k, view, k.add(sequence, 1)), place.begin);
     place.count = arith::TruncIOp::create(k.b, k.loc, k.b.getI32Type(), length);
   }
-  if (GlobalView view = function.view(k, op.getStateIndices())) {
-    Value slot = readIndex(k, view, sequence);
-    place.exists = arith::CmpIOp::create(k.b, k.loc, arith::CmpIPredicate::sge,
-                                         slot, k.i64(0));
-    // It stays in a register until the state is written.
-    place.slot = arith::TruncIOp::create(k.b, k.loc, k.b.getI32Type(), slot);
-  }
+  StateSlot slot = findSlot(k, function, op, sequence);
+  place.slot = slot.number;
+  place.exists = slot.exists;
   if (segments > 1)
     locateSegment(k, place);
   return place;

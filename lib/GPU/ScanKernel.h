@@ -81,6 +81,8 @@ LaunchOp buildSegmentKernels(ScanOp op, ScheduleAttr schedule,
                              const StateSource &source, ModuleOp module,
                              StringRef name);
 
+/// Columns of a state that a block takes through transitions.
+constexpr int64_t transitionColumns = 16;
 /// The states before all segments, from `from` or 0 on, through their
 /// transitions.
 void buildTransitionKernel(ScanOp op, Value from, const Segments &segments,
@@ -121,8 +123,13 @@ inline Value sequencesOf(ScanOp op) {
   return op.getStateIndices() ? op.getStateIndices() : op.getState();
 }
 
-/// An element of offsets or of rows of a pool, sign-extended to i64.
-Value readIndex(KernelBuilder &k, const GlobalView &view, Value at);
+/// Where a sequence has its state.
+struct StateSlot {
+  Value number; ///< The row of a pool, or the sequence.
+  Value exists; ///< Whether it has one; null: it has.
+};
+StateSlot findSlot(KernelBuilder &k, const KernelFunction &function, ScanOp op,
+                   Value sequence);
 
 /// Adds the sizes and offsets that `locate` needs to the arguments.
 class ScanLocator {

@@ -86,20 +86,15 @@ StatesKernel::StatesKernel(const StatesShape &shape, KernelBuilder &k,
   Value state = k.div(block, blocksPerState());
   Value element =
       k.add(k.mul(k.rem(block, blocksPerState()), threads), k.thread());
-  here.slot = here.sequence = k.div(state, heads());
+  here.sequence = k.div(state, heads());
   here.head = k.rem(state, heads());
   here.row = k.div(element, valueSize());
   here.column = k.rem(element, valueSize());
   if (elements() % threads)
     here.exists = k.less(element, elements());
-  if (GlobalView view = function.view(k, op.getStateIndices())) {
-    Value index = readIndex(k, view, here.sequence);
-    OpBuilder &b = k.b;
-    here.exists = k.both(
-        here.exists, arith::CmpIOp::create(b, k.loc, arith::CmpIPredicate::sge,
-                                           index, k.i64(0)));
-    here.slot = arith::TruncIOp::create(b, k.loc, b.getI32Type(), index);
-  }
+  StateSlot slot = findSlot(k, function, op, here.sequence);
+  here.slot = slot.number;
+  here.exists = k.both(here.exists, slot.exists);
   GlobalView view = function.view(k, memory);
   here.base =
       view.at(k, {k.i32(0), here.sequence, here.head, here.row, here.column});

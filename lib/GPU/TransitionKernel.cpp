@@ -21,7 +21,7 @@ using namespace mlir::linattn;
 namespace {
 
 struct TransitionShape {
-  static constexpr int64_t threads = 512, columns = 16;
+  static constexpr int64_t threads = 512, columns = transitionColumns;
 
   ScanOp op;
   Value from; ///< The state before the first segment; null: 0.
@@ -68,8 +68,7 @@ private:
   GlobalView states, transitions;
   Value shared, group, inSlice, column;
   Value sequence, head;
-  Value slot;   ///< Of the state in a pool.
-  Value exists; ///< Whether the sequence has a state; null: it has.
+  StateSlot slot;
 };
 
 } // namespace
@@ -85,14 +84,9 @@ TransitionKernel::TransitionKernel(const TransitionShape &shape,
   inSlice = k.rem(k.thread(), columns);
   group = k.div(k.thread(), columns);
   column = k.add(k.mul(k.rem(block, slices()), columns), inSlice);
-  slot = sequence = k.div(state, heads());
+  sequence = k.div(state, heads());
   head = k.rem(state, heads());
-  if (GlobalView view = function.view(k, op.getStateIndices())) {
-    Value index = readIndex(k, view, sequence);
-    exists = arith::CmpIOp::create(k.b, k.loc, arith::CmpIPredicate::sge, index,
-                                   k.i64(0));
-    slot = arith::TruncIOp::create(k.b, k.loc, k.b.getI32Type(), index);
-  }
+  slot = findSlot(k, function, op, sequence);
 }
 
 /// Whether the thread has an element `i`; null: all have.
@@ -170,10 +164,10 @@ TransitionKernel::Values TransitionKernel::advance(Value segment,
 }
 
 void TransitionKernel::run() {
-  k.ifThen(exists, [&] {
+  k.ifThen(slot.exists, [&] {
     Values state(rows(), k.f32(0));
     if (GlobalView view = function.view(k, from))
-      state = loadElements(view, {slot, head});
+      state = loadElements(view, {slot.number, head});
     int64_t steps = count() - 1;
     state = k.loop(k.i32(steps), state, [&](Value segment, ValueRange carried) {
       return advance(segment, carried);
