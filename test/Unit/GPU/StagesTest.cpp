@@ -28,14 +28,13 @@ std::string scheduleOf(llvm::StringRef form, int64_t stages,
       .str();
 }
 
-class Stages : public testing::TestWithParam<int64_t> {};
+const int64_t otherStages[] = {1, 3, 4};
 
-INSTANTIATE_TEST_SUITE_P(All, Stages, testing::Values(1, 3, 4));
-
-/// `tokens`: also fewer chunks than stages; one sequence has none. `other`: of
-/// the schedule with so many stages, unless it is the same.
-void expectSameScan(ScanCase scan, int64_t stages, llvm::StringRef schedule,
-                    llvm::StringRef other = {}) {
+/// The same bits in `stages` as in two. `tokens`: also fewer chunks than
+/// stages; one sequence has none. `other`: of the schedules with so many
+/// stages, unless it is the same.
+void expectSameScan(ScanCase scan, llvm::ArrayRef<int64_t> stages,
+                    llvm::StringRef schedule, llvm::StringRef other = {}) {
   scan.keySize = scan.valueSize = 32;
   scan.queryHeads = scan.keyHeads = scan.valueHeads = 1;
   for (std::vector<int64_t> offsets :
@@ -45,71 +44,78 @@ void expectSameScan(ScanCase scan, int64_t stages, llvm::StringRef schedule,
     scan.schedule = scheduleOf("chunk", 2, schedule);
     ScanOutcome two = runCase(scan);
     ASSERT_EQ(two.error, "");
-    scan.schedule =
-        scheduleOf("chunk", stages, other.empty() ? schedule : other);
-    ScanOutcome outcome = runCase(scan);
-    ASSERT_EQ(outcome.error, "") << toText(scan);
-    EXPECT_TRUE(outcome.report.isClean()) << outcome.report.describeFindings();
-    EXPECT_LE(outcome.outputError, 4e-3);
-    EXPECT_LE(outcome.stateError, 1e-6);
-    EXPECT_EQ(outcome.output, two.output);
+    for (int64_t count : stages) {
+      scan.schedule =
+          scheduleOf("chunk", count, other.empty() ? schedule : other);
+      ScanOutcome outcome = runCase(scan);
+      ASSERT_EQ(outcome.error, "") << toText(scan);
+      EXPECT_TRUE(outcome.report.isClean())
+          << outcome.report.describeFindings();
+      EXPECT_LE(outcome.outputError, 4e-3);
+      EXPECT_LE(outcome.stateError, 1e-6);
+      EXPECT_EQ(outcome.output, two.output) << count << " stages";
+    }
   }
 }
 
-TEST_P(Stages, OfChunksByRows) {
+TEST(Stages, OfChunksByRows) {
   ScanCase scan;
   scan.decay = ScanCase::Token;
-  expectSameScan(scan, GetParam(),
+  expectSameScan(scan, otherStages,
                  "mma = mma_sync, chunk = 64, warps = 4, value_slice = 32");
 }
 
-TEST_P(Stages, OfChunksByRowsWithoutDecays) {
+TEST(Stages, OfChunksByRowsWithoutDecays) {
   ScanCase scan;
-  expectSameScan(scan, GetParam(),
+  expectSameScan(scan, otherStages,
                  "mma = mma_sync, chunk = 64, warps = 4, value_slice = 32");
 }
 
-TEST_P(Stages, OfChunksByWarpgroups) {
+TEST(Stages, OfChunksByWarpgroups) {
   for (ScanCase::Gate decay : {ScanCase::None, ScanCase::Token}) {
     ScanCase scan;
     scan.chip = "sm_90a";
     scan.decay = decay;
-    expectSameScan(scan, GetParam(),
+    expectSameScan(scan, otherStages,
                    "mma = wgmma, chunk = 64, warps = 8, value_slice = 32");
   }
 }
 
 // As many warps make the scores as those that own columns otherwise.
 TEST(ScoresAhead, HaveTheBitsOfOthers) {
-  for (UpdateRule update : {UpdateRule::Add, UpdateRule::Delta})
-    for (int64_t stages : {3, 4}) {
-      ScanCase scan;
-      scan.update = update;
-      scan.decay = ScanCase::Channel;
-      expectSameScan(scan, stages,
-                     "mma = mma_sync, chunk = 16, warps = 4, value_slice = 64",
-                     "mma = mma_sync, chunk = 16, warps = 8, value_slice = 64");
-    }
+  for (UpdateRule update : {UpdateRule::Add, UpdateRule::Delta}) {
+    ScanCase scan;
+    scan.update = update;
+    scan.decay = ScanCase::Channel;
+    expectSameScan(scan, {3, 4},
+                   "mma = mma_sync, chunk = 16, warps = 4, value_slice = 64",
+                   "mma = mma_sync, chunk = 16, warps = 8, value_slice = 64");
+  }
 }
 
-TEST_P(Stages, OfChunksByColumns) {
+TEST(Stages, OfChunksByColumns) {
   ScanCase scan;
   scan.update = UpdateRule::Delta;
   scan.decay = ScanCase::Token;
   scan.mask = true;
-  expectSameScan(scan, GetParam(),
+  expectSameScan(scan, otherStages,
                  "mma = mma_sync, chunk = 16, warps = 4, value_slice = 64");
 }
 
-TEST_P(Stages, OfSegments) {
+TEST(Stages, OfSegments) {
   ScanCase scan;
   scan.decay = ScanCase::Token;
   expectSameScan(
-      scan, GetParam(),
+      scan, otherStages,
       "mma = mma_sync, chunk = 64, warps = 4, value_slice = 32, split = 2");
 }
 
-TEST_P(Stages, OfQuadraticAttention) {
+class StagesOfAttention : public testing::TestWithParam<int64_t> {};
+
+INSTANTIATE_TEST_SUITE_P(All, StagesOfAttention,
+                         testing::ValuesIn(otherStages));
+
+TEST_P(StagesOfAttention, OfWeights) {
   struct Kind {
     const char *mma, *copy, *chip;
     int64_t size;
@@ -138,7 +144,7 @@ TEST_P(Stages, OfQuadraticAttention) {
     }
 }
 
-TEST_P(Stages, OfStatesAndReads) {
+TEST_P(StagesOfAttention, OfStatesAndReads) {
   for (int64_t tokens : {20, 330}) {
     StateReadCase stateRead;
     stateRead.keySize = stateRead.valueSize = 32;
