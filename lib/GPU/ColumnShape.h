@@ -170,15 +170,16 @@ struct ColumnShape : ScanShape {
   //===--------------------------------------------------------------------===//
 
   /// Rings of stages for what arrives, memory of the block, and what scores are
-  /// made into for the state. Where scores are made ahead, their operands have
-  /// rings of their own, as those that the state reads as well and the values
-  /// have, and of the last area there are two copies.
+  /// made into for the state. Where scores are made ahead there are three
+  /// rings: of tokens, which the state reads as well, of operands of scores
+  /// alone, and of values; and two copies of the last area. Else tokens have
+  /// the one ring.
   enum Area { TokenStages, ScoreStages, ValueStages, Shared, Copied };
   static constexpr int64_t areaCount = Copied + 1;
   struct {
     int64_t begin = 0, bytes = 0, count = 1;
   } areas[areaCount];
-  /// In a stage or copy of an area.
+  /// Bytes from the beginning of a stage, or of a copy, of an area.
   struct Place {
     Area area;
     int64_t offset;
@@ -199,6 +200,7 @@ struct ColumnShape : ScanShape {
     return !isWide() && summands == 1 && element == type();
   }
 
+  /// In stages.
   struct {
     Place query, key, value, decay, valueDecay, beta, reader, push, write;
   } arrived;

@@ -35,7 +35,7 @@ struct TransitionShape {
   /// Of a thread, this many rows from one another.
   static constexpr int64_t rowStep = threads / columns;
   int64_t rows() const { return llvm::divideCeil(keySize(), rowStep); }
-  /// Columns of M that are loaded at once, 64 numbers of it or fewer.
+  /// Columns of M that a round takes: a thread loads 64 numbers or fewer.
   int64_t terms() const {
     return std::min<int64_t>(keySize() > 128 ? 8 : 16, keySize() & -keySize());
   }
@@ -121,7 +121,7 @@ void TransitionKernel::storeElements(Value segment, ValueRange state) {
     });
 }
 
-/// Adds the products of some columns of M, `number` of as many, with as many
+/// Adds the products of the columns of M that round `number` takes with as many
 /// rows of the state.
 TransitionKernel::Values
 TransitionKernel::addProducts(Value segment, Value number, ValueRange sums) {
