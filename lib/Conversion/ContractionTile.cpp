@@ -117,7 +117,7 @@ void ContractionTile::emit() {
   Value m = sizeOf(dims.m), blocks = ceilDiv(m, taskRows);
   Value panels = mul(ceilDiv(sizeOf(dims.n), cols), sizeOf(dims.ofPanels));
   Value others = mul(blocks, sizeOf(dims.outer));
-  // Several panels a task only where enough tasks for all threads remain.
+  // A task takes several panels if enough tasks for all threads remain.
   Value perTask =
       max(min(div(mul(panels, others), index(leastTasks)), index(taskPanels)),
           index(1));

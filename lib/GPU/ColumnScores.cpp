@@ -86,7 +86,7 @@ Matrix ColumnScores::loadTokens(Place place, Value block, Value step,
   return matrix;
 }
 
-/// All lanes have read the tokens whose places are taken next.
+/// A barrier of the warp before summands overwrite the tokens that it has read.
 void ColumnScores::awaitReads() {
   bool takesAll = takesTokens() && !makesReaders();
   if (readsStages() && !takesAll)

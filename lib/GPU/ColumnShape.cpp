@@ -1,5 +1,4 @@
 //===- ColumnShape.cpp - Chunks by columns: shared memory -----------------===//
-//------------------===//
 //
 // Part of the linattn project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -20,7 +19,8 @@ ColumnShape::Place ColumnShape::take(Area area, int64_t bytes, bool isUsed) {
   return place;
 }
 
-/// What arrives, and in its place what is made of it alone.
+/// The operands as they arrive in their stages, and the operands of products
+/// with the state: these overwrite the former where they fit, or are copies.
 void ColumnShape::layOutOperands() {
   Area scored = isAhead() ? ScoreStages : TokenStages;
   Area valued = isAhead() ? ValueStages : TokenStages;
@@ -34,9 +34,8 @@ void ColumnShape::layOutOperands() {
       valued, columnTile(typeOf(op.getValueDecay())).bytes(), hasValueDecay());
   arrived.beta = take(scored, 4 * tokens(), op.getBeta() != Value());
   auto takeGate = [&](Value gate, int64_t summands) {
-    bool isKept = gate && fitsPlace(typeOf(gate), summands);
-    return take(isKept ? TokenStages : scored,
-                gate ? gateTile(gate).bytes() : 0, gate != Value());
+    return take(fitsPlace(typeOf(gate), summands) ? TokenStages : scored,
+                gateTile(gate).bytes(), gate != Value());
   };
   arrived.reader = takeGate(readerOperand(), readerSummands());
   arrived.push = takeGate(op.getB(), pushSummands());
@@ -53,14 +52,13 @@ void ColumnShape::layOutOperands() {
   tiles.write = make(arrived.key, type(), keySummands(), true);
   // The readers of a delta rule without gates are keys.
   tiles.read = isGiven() || makesReaders()
-                   ? make(arrived.reader,
-                          readerOperand() ? typeOf(readerOperand()) : Type(),
+                   ? make(arrived.reader, typeOf(readerOperand()),
                           readerSummands(), makesReaders())
                    : tiles.write;
   tiles.push = make(arrived.push, typeOf(op.getB()), pushSummands(), isGiven());
 }
 
-/// What scores are made of and into.
+/// Partial and final scores, decay factors, normalizers and outputs.
 void ColumnShape::layOutScores() {
   layout.sharedScores = take(Shared, blocks() * sharesBytes(), hasScores());
   layout.diagonals =
@@ -82,7 +80,7 @@ void ColumnShape::layOutScores() {
       take(Copied, 4 * (blocks() + 1) * paddedKey(), normalizes());
 }
 
-/// Whether the state reads what stands where tokens arrived.
+/// Whether products with the state have operands in the stages of tokens.
 bool ColumnShape::readsStages() {
   const auto &tiles = layout.tiles;
   return llvm::any_of(
@@ -97,7 +95,6 @@ void ColumnShape::layOut() {
   int64_t stages = comingTiles() + 1;
   areas[TokenStages].count = stages + (isAhead() && readsStages());
   areas[ScoreStages].count = areas[ValueStages].count = stages;
-  areas[Shared].count = 1;
   areas[Copied].count = isAhead() ? 2 : 1;
   int64_t next = 0;
   for (auto &area : areas) {

@@ -149,7 +149,7 @@ struct ColumnShape : ScanShape {
   static constexpr int64_t scoreBytes = blockSize * scorePitch;
   enum Score : int64_t { QueryKey, ReaderKey, QueryPush, ReaderPush };
   int64_t scoreMatrices() { return isGiven() ? 4 : isDelta() ? 2 : 1; }
-  /// Not those of queries where there are no outputs.
+  /// Whether a matrix of scores is computed: those of queries only for outputs.
   bool makes(int64_t score) { return reads() || score % 2; }
   Score inverted() { return isGiven() ? ReaderPush : ReaderKey; }
   int64_t finalBytes() { return scoreMatrices() * scoreBytes + 64; }
@@ -194,8 +194,8 @@ struct ColumnShape : ScanShape {
     return areas[Copied].begin + areas[Copied].count * areas[Copied].bytes;
   }
   bool readsStages();
-  /// Whether rows that are computed from an operand of such elements take its
-  /// place.
+  /// Whether summands that are computed from an operand of such elements
+  /// overwrite it in its stage.
   bool fitsPlace(Type element, int64_t summands) {
     return !isWide() && summands == 1 && element == type();
   }

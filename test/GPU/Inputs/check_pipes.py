@@ -1,4 +1,4 @@
-"""Assembles the kernels that measure instructions: each loop has its instruction as often as its time is divided by.
+"""Assembles the microbenchmarks of instructions: each loop has its instruction as often as its time is divided by.
 
 check_pipes.py PTXAS CHIP
 """

@@ -172,7 +172,7 @@ std::vector<ScanCase> linattn::test::fastCases() {
   llvm::erase_if(cases,
                  [](const ScanCase &scan) { return !scan.schedule.empty(); });
   for (ScanCase scan : aheadCases()) {
-    // What is made of others takes no place.
+    // Other scans overwrite no operand in its stage.
     if (scan.decay != ScanCase::Channel &&
         scan.featureMap == FeatureMapKind::Identity)
       continue;

@@ -1,4 +1,4 @@
-"""What one instruction costs: kernels that issue nothing else, timed by the clock of the multiprocessor.
+"""Microbenchmarks of instructions: throughput and latency, by the clock of the multiprocessor.
 
 `tools/gpu/schedulers.py` predicts kernels from such numbers; these measure them. One block runs on each multiprocessor. Its 16 warps, of 8
 independent chains each, keep a pipe busy (*cycles*: of a scheduler, for an instruction of a warp); one warp with one chain waits for
