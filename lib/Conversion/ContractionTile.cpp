@@ -8,6 +8,8 @@
 
 #include "ContractionTile.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 using namespace mlir;
 using namespace mlir::linattn;
 
@@ -28,6 +30,14 @@ Value ContractionTile::sizeOf(ArrayRef<unsigned> loops) {
   Value size = index(1);
   for (unsigned loop : loops)
     size = mul(size, sizeOf(loop));
+  return size;
+}
+
+/// Unknown sizes count as one.
+int64_t ContractionTile::leastSizeOf(ArrayRef<unsigned> loops) {
+  int64_t size = 1;
+  for (unsigned loop : loops)
+    size *= getConstantIntValue(sizeOf(loop)).value_or(1);
   return size;
 }
 
@@ -58,11 +68,45 @@ bool ContractionTile::isBlocked() {
   return dims.k.size() == 1 && getElementTypeOrSelf(dims.output) == type;
 }
 
+/// Packing reads memory in order and converts 16 bits once. It pays where the
+/// rows are neighbours in memory, so that each summand has a line of its own,
+/// or where they are converted, and several panels share them.
+bool ContractionTile::packsRows() {
+  unsigned last = ContractionDims::lastOf(dims.leftMap);
+  bool isConverted = getElementTypeOrSelf(dims.left) != type;
+  bool paysOff = last == dims.m || (last == dims.k.front() && isConverted);
+  if (!isBlocked() || !paysOff || mostTiles() == 0)
+    return false;
+  int64_t panels =
+      llvm::divideCeil(leastSizeOf(dims.n), cols) * leastSizeOf(dims.ofPanels);
+  int64_t blocks = llvm::divideCeil(leastSizeOf(dims.m), taskRows());
+  int64_t perTask = panels * blocks * leastSizeOf(dims.outer) / leastTasks;
+  return std::min(panels, perTask) >= leastPanels;
+}
+
+/// The panel of a block stays in a first cache, beside a tile of packed rows.
+/// Of rows that are neighbours in memory, and not packed, each summand takes a
+/// line of its own.
+int64_t ContractionTile::chooseDepth() {
+  constexpr int64_t firstCache = 32 << 10, line = 64;
+  int64_t size = type.getIntOrFloatBitWidth() / 8, bytes = cols * size;
+  if (packsRows())
+    bytes += rowsAtOnce * size;
+  else if (ContractionDims::lastOf(dims.leftMap) == dims.m)
+    bytes += line;
+  return llvm::alignDown(firstCache / bytes, part);
+}
+
 bool ContractionTile::prefetches() {
   if (!isBlocked() || ContractionDims::lastOf(dims.rightMap) != dims.n)
     return false;
-  std::optional<int64_t> size = getConstantIntValue(sizeOf(dims.k.front()));
-  return !size || *size > blockDepth;
+  auto fits = [](Value size, int64_t most) {
+    std::optional<int64_t> known = getConstantIntValue(size);
+    return known && *known <= most;
+  };
+  bool isOnlyPanel =
+      fits(sizeOf(dims.n), cols) && fits(sizeOf(dims.ofPanels), 1);
+  return !isOnlyPanel || !fits(sizeOf(dims.k.front()), blockDepth);
 }
 
 /// Whole vectors of the last sum are packed, those of the last step of the
@@ -81,8 +125,7 @@ Value ContractionTile::depthOfPanel() {
 void ContractionTile::sumBlocks(function_ref<void()> body) {
   Value size = sizeOf(dims.k.front());
   auto run = [&](Value begin, Value end) {
-    blockBegin = begin;
-    blockEnd = end;
+    block = {begin, end};
     body();
   };
   if (!isBlocked())
@@ -96,25 +139,43 @@ void ContractionTile::sumBlocks(function_ref<void()> body) {
 
 std::pair<Value, Value> ContractionTile::boundsOf(unsigned level) {
   if (level == 0)
-    return {blockBegin, blockEnd};
+    return {block.begin, block.end};
   return {index(0), sizeOf(dims.k[level])};
 }
 
-/// Runs `body` for each panel in [from, to): of their columns, then of the
-/// outer loops that only they have.
+/// Panels are numbered by their columns, then by the outer loops that only they
+/// have.
+void ContractionTile::locatePanel(Value number) {
+  Value panels = ceilDiv(sizeOf(dims.n), cols);
+  column = at[dims.n] = mul(rem(number, panels), index(cols));
+  locate(dims.ofPanels, div(number, panels));
+}
+
+/// Runs `body` for each panel in [from, to) of a block. The one that is packed
+/// next is the next one of the block, or the first one of the next block.
 void ContractionTile::forEachPanel(Value from, Value to,
                                    function_ref<void()> body) {
-  Value panels = ceilDiv(sizeOf(dims.n), cols);
   forEach(from, to, 1, [&](Value number) {
-    column = mul(rem(number, panels), index(cols));
-    locate(dims.ofPanels, div(number, panels));
+    Value following = add(number, index(1));
+    Value isLast = compare(arith::CmpIPredicate::eq, following, to);
+    locatePanel(select(isLast, from, following));
+    at[dims.k.front()] = select(isLast, block.end, block.begin);
+    next.at = at;
+    locatePanel(number);
     body();
   });
 }
 
+int64_t ContractionTile::mostTiles() {
+  int64_t rows = taskRows();
+  if (std::optional<int64_t> m = getConstantIntValue(sizeOf(dims.m)))
+    rows = std::min(rows, *m);
+  return rows / rowsAtOnce;
+}
+
 /// Tasks: blocks of rows, and of each some panels.
 void ContractionTile::emit() {
-  Value m = sizeOf(dims.m), blocks = ceilDiv(m, taskRows);
+  Value m = sizeOf(dims.m), blocks = ceilDiv(m, taskRows());
   Value panels = mul(ceilDiv(sizeOf(dims.n), cols), sizeOf(dims.ofPanels));
   Value others = mul(blocks, sizeOf(dims.outer));
   // A task takes several panels if enough tasks for all threads remain.
@@ -126,11 +187,17 @@ void ContractionTile::emit() {
     Value from = mul(rem(task, groups), perTask);
     Value to = min(add(from, perTask), panels);
     task = div(task, groups);
-    Value first = mul(rem(task, blocks), index(taskRows));
+    Value first = mul(rem(task, blocks), index(taskRows()));
     locate(dims.outer, div(task, blocks));
-    panel = scratch({getAsOpFoldResult(depthOfPanel()), b.getIndexAttr(cols)});
-    Value end = min(add(first, index(taskRows)), m);
+    OpFoldResult depth = getAsOpFoldResult(depthOfPanel());
+    panel = scratch({depth, b.getIndexAttr(cols)});
+    if (packsRows())
+      packedRows = scratch(
+          {b.getIndexAttr(mostTiles()), depth, b.getIndexAttr(rowsAtOnce)});
+    Value end = min(add(first, index(taskRows())), m);
     sumBlocks([&] {
+      if (packedRows)
+        packRows(first, end);
       forEachPanel(from, to, [&] {
         packPanel();
         sweepTask(first, end);
@@ -143,13 +210,14 @@ void ContractionTile::emit() {
 /// All rows of a task: whole tiles, and a last one of the rows that are left,
 /// or, where their number is unknown, of as many, which repeat the last row.
 void ContractionTile::sweepTask(Value first, Value end) {
-  Value whole = sub(end, rem(sub(end, first), index(rowsAtOnce)));
+  Value whole = add(first, mul(wholeTiles(first, end), index(rowsAtOnce)));
   Value tiles = ceilDiv(sub(end, first), rowsAtOnce);
-  Value parts = index(blockDepth / part);
-  partRows = ceilDiv(index(blockDepth), mul(tiles, parts));
+  Value parts = ceilDiv(sub(block.end, block.begin), part);
+  next.rowsOfPart = ceilDiv(depthOfPanel(), mul(tiles, parts));
   auto sweep = [&](Value row, int64_t count, Value last) {
-    partsBefore = mul(div(sub(row, first), index(rowsAtOnce)), parts);
-    sweepRows(row, count, last);
+    Value tile = div(sub(row, first), index(rowsAtOnce));
+    next.partsBefore = mul(tile, parts);
+    sweepRows(tile, row, count, last);
   };
   forEach(first, whole, rowsAtOnce,
           [&](Value row) { sweep(row, rowsAtOnce, Value()); });
@@ -212,19 +280,72 @@ void ContractionTile::packTransposed(Value row) {
   });
 }
 
-/// Prefetches the rows of the next block that are the share of one part of the
+/// The whole tiles of the rows [first, end).
+void ContractionTile::packRows(Value first, Value end) {
+  if (ContractionDims::lastOf(dims.leftMap) == dims.m)
+    return packNeighbours(first, end);
+  forEach(wholeTiles(first, end), [&](Value tile) {
+    packTransposedRows(add(first, mul(tile, index(rowsAtOnce))), tile);
+  });
+}
+
+/// A as [k, m].
+void ContractionTile::packNeighbours(Value first, Value end) {
+  unsigned sum = dims.k.front();
+  auto elements = VectorType::get(rowsAtOnce, getElementTypeOrSelf(dims.left));
+  Value padding = constant(elements.getElementType(), 0.0);
+  Value last = sub(sizeOf(sum), index(1));
+  forEach(block.begin, block.end, 1, [&](Value k) {
+    at[sum] = min(add(k, index(rowsAhead)), last);
+    at[dims.m] = first;
+    prefetchRow(dims.left, ArrayRef(indices(dims.leftMap)).drop_back(), first,
+                sub(end, first), /*isWritten=*/false, firstCache);
+    at[sum] = k;
+    forEach(wholeTiles(first, end), [&](Value tile) {
+      at[dims.m] = add(first, mul(tile, index(rowsAtOnce)));
+      Value line = vector::TransferReadOp::create(
+          b, loc, elements, dims.left, indices(dims.leftMap), padding,
+          ArrayRef<bool>{true});
+      storeVector(convert(line, type), packedRows,
+                  {tile, sub(k, block.begin), index(0)});
+    });
+  });
+}
+
+/// A as [m, k]: square blocks are transposed in registers.
+void ContractionTile::packTransposedRows(Value row, Value tile) {
+  forEach(block.begin, block.end, lanes, [&](Value k) {
+    at[dims.k.front()] = k;
+    for (int64_t begin = 0; begin < rowsAtOnce; begin += lanes) {
+      int64_t count = std::min(lanes, rowsAtOnce - begin);
+      SmallVector<Value> lines;
+      for (int64_t r = begin; r < begin + count; ++r) {
+        at[dims.m] = add(row, index(r));
+        lines.push_back(readOperand(dims.left, indices(dims.leftMap), lanes));
+      }
+      lines.resize(lanes, zeros(lanes));
+      for (auto [i, line] : llvm::enumerate(transposed(lines)))
+        storeVector(vector::ExtractStridedSliceOp::create(
+                        b, loc, line, ArrayRef<int64_t>{0},
+                        ArrayRef<int64_t>{count}, ArrayRef<int64_t>{1}),
+                    packedRows,
+                    {tile, add(sub(k, block.begin), index(i)), index(begin)});
+    }
+  });
+}
+
+/// Prefetches the rows of the next panel that are the share of one part of the
 /// tiles, by its number; past the last row that one again.
 void ContractionTile::prefetchNext(Value number) {
+  llvm::SaveAndRestore<SmallVector<Value>> here(at, next.at);
   unsigned sum = dims.k.front();
-  Value current = at[sum], last = sub(sizeOf(sum), index(1));
-  Value first = add(blockEnd, mul(number, partRows));
-  at[dims.n] = column;
-  forEach(partRows, [&](Value i) {
+  Value last = sub(sizeOf(sum), index(1));
+  Value first = add(at[sum], mul(number, next.rowsOfPart));
+  forEach(next.rowsOfPart, [&](Value i) {
     at[sum] = min(add(first, i), last);
     prefetchRow(dims.right, ArrayRef(indices(dims.rightMap)).drop_back(),
-                column, index(cols), /*isWritten=*/false, secondCache);
+                at[dims.n], index(cols), /*isWritten=*/false, secondCache);
   });
-  at[sum] = current;
 }
 
 Value ContractionTile::initialRow() {
@@ -235,12 +356,13 @@ Value ContractionTile::initialRow() {
     return read();
   if (!isBlocked())
     return zeros(cols);
-  Value isFirst = compare(arith::CmpIPredicate::eq, blockBegin, index(0));
+  Value isFirst = compare(arith::CmpIPredicate::eq, block.begin, index(0));
   return select(isFirst, zeros(cols), read());
 }
 
 /// `count` rows of the output; those past `last`, if that is given, repeat it.
-void ContractionTile::sweepRows(Value row, int64_t count, Value last) {
+void ContractionTile::sweepRows(Value tile, Value row, int64_t count,
+                                Value last) {
   SmallVector<Value> rows, sums;
   for (int64_t r = 0; r < count; ++r) {
     rows.push_back(add(row, index(r)));
@@ -252,7 +374,14 @@ void ContractionTile::sweepRows(Value row, int64_t count, Value last) {
     at[dims.m] = m;
     sums.push_back(initialRow());
   }
-  sums = sum(sums, 0, index(0), rows);
+  bool isPacked = packedRows && count == rowsAtOnce && !last;
+  sums = sum(sums, 0, index(0), [&](int64_t r, Value k) {
+    if (isPacked)
+      return load(packedRows, {tile, sub(k, block.begin), index(r)});
+    at[dims.k.back()] = k;
+    at[dims.m] = rows[r];
+    return convert(load(dims.left, indices(dims.leftMap)), type);
+  });
   at[dims.n] = column;
   for (auto [m, line] : llvm::zip_equal(rows, sums)) {
     at[dims.m] = m;
@@ -260,8 +389,9 @@ void ContractionTile::sweepRows(Value row, int64_t count, Value last) {
   }
 }
 
-SmallVector<Value> ContractionTile::sum(SmallVector<Value> sums, unsigned level,
-                                        Value row, ArrayRef<Value> rows) {
+SmallVector<Value>
+ContractionTile::sum(SmallVector<Value> sums, unsigned level, Value row,
+                     function_ref<Value(int64_t, Value)> left) {
   unsigned loop = dims.k[level];
   auto [begin, end] = boundsOf(level);
   if (level + 1 < dims.k.size())
@@ -269,13 +399,8 @@ SmallVector<Value> ContractionTile::sum(SmallVector<Value> sums, unsigned level,
                   [&](Value i, ValueRange carried) -> SmallVector<Value> {
                     at[loop] = i;
                     return sum(SmallVector<Value>(carried), level + 1,
-                               add(row, mul(i, stride(level))), rows);
+                               add(row, mul(i, stride(level))), left);
                   });
-  auto left = [&](int64_t r, Value k) {
-    at[loop] = k;
-    at[dims.m] = rows[r];
-    return convert(load(dims.left, indices(dims.leftMap)), type);
-  };
   auto right = [&, begin = begin](Value k) {
     return loadVector(panel, {add(row, sub(k, begin)), index(0)}, cols);
   };
@@ -284,7 +409,7 @@ SmallVector<Value> ContractionTile::sum(SmallVector<Value> sums, unsigned level,
     sums = reduce(begin, whole, part, sums,
                   [&, begin = begin](Value from, ValueRange carried) {
                     Value done = div(sub(from, begin), index(part));
-                    prefetchNext(add(partsBefore, done));
+                    prefetchNext(add(next.partsBefore, done));
                     Value to = min(add(from, index(part)), whole);
                     return accumulate(Rows(carried), from, to, left, right);
                   });

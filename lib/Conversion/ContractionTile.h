@@ -15,8 +15,12 @@
 // all k of the block. Each element of A is read alone and multiplies a whole
 // row of the panel. Where C has a dimension that A lacks, such as the heads of
 // keys that all have the same weights, its panels share the elements of A. Each
-// tile prefetches its share of the rows of the next block, since rows of a head
-// lie far apart.
+// tile prefetches its share of the rows of the panel that is packed next, since
+// rows of a head lie far apart.
+//
+// A is packed, too, where its rows are neighbours in memory or have 16 bits,
+// and several panels share them: tile by tile, the MR elements of a k side by
+// side.
 //
 // A fill with zeros right before it takes no pass over C: the first block
 // starts from zeros instead of reading it.
@@ -56,8 +60,7 @@ public:
       : VectorBuilder(b, op.getLoc(),
                       getAccumulationType(getElementTypeOrSelf(dims.output))),
         dims(std::move(dims)), startsAtZero(startsAtZero), lanes(lanes),
-        cols(cols), rowsAtOnce(rows),
-        taskRows(llvm::alignTo(leastTaskRows, rows)), blockDepth(chooseDepth()),
+        cols(cols), rowsAtOnce(rows), blockDepth(chooseDepth()),
         at(op.getNumLoops()) {}
 
   void emit();
@@ -69,21 +72,25 @@ private:
   /// Summands between prefetches, some steps; a block has several parts.
   static constexpr int64_t part = 32;
 
-  /// The panel of a block stays in a first cache. Where the rows of A are
-  /// neighbours in memory, each summand takes a line of its own beside it.
-  int64_t chooseDepth() {
-    constexpr int64_t firstCache = 32 << 10, line = 64;
-    int64_t bytes = cols * type.getIntOrFloatBitWidth() / 8;
-    if (ContractionDims::lastOf(dims.leftMap) == dims.m)
-      bytes += line;
-    return llvm::alignDown(firstCache / bytes, part);
+  /// Panels of a task that are worth packed rows of A.
+  static constexpr int64_t leastPanels = 4;
+
+  int64_t taskRows() const { return llvm::alignTo(leastTaskRows, rowsAtOnce); }
+  /// Tiles without rows past the end: of a task at most, of rows [first, end).
+  int64_t mostTiles();
+  Value wholeTiles(Value first, Value end) {
+    return div(sub(end, first), index(rowsAtOnce));
   }
+  bool packsRows();
+  int64_t chooseDepth();
+
   Value sizeOf(unsigned loop);
   Value sizeOf(ArrayRef<unsigned> loops);
+  int64_t leastSizeOf(ArrayRef<unsigned> loops);
   /// Sets the values of loops from the number of their step.
   void locate(ArrayRef<unsigned> loops, Value number);
   bool isBlocked();
-  /// Whether there may be a next block, whose rows lie apart in memory.
+  /// Whether there may be a next panel, whose rows lie apart in memory.
   bool prefetches();
   Value depthOfPanel();
   void sumBlocks(function_ref<void()> body);
@@ -92,13 +99,17 @@ private:
   SmallVector<Value> indices(AffineMap map);
   void packPanel();
   void packTransposed(Value row);
+  void packRows(Value first, Value end);
+  void packNeighbours(Value first, Value end);
+  void packTransposedRows(Value row, Value tile);
   void prefetchNext(Value number);
+  void locatePanel(Value number);
   void forEachPanel(Value from, Value to, function_ref<void()> body);
   void sweepTask(Value first, Value end);
-  void sweepRows(Value row, int64_t count, Value last);
+  void sweepRows(Value tile, Value row, int64_t count, Value last);
   Value initialRow();
   SmallVector<Value> sum(SmallVector<Value> sums, unsigned level, Value row,
-                         ArrayRef<Value> rows);
+                         function_ref<Value(int64_t, Value)> left);
   void forEachSummed(unsigned level, Value row, function_ref<void(Value)> body);
   /// Rows of the panel of one step of the sum at `level`.
   Value stride(unsigned level);
@@ -106,14 +117,23 @@ private:
   ContractionDims dims;
   /// C holds nothing yet.
   bool startsAtZero;
-  int64_t lanes, cols, rowsAtOnce, taskRows;
+  int64_t lanes, cols, rowsAtOnce;
   /// Summands of a block.
   int64_t blockDepth;
   /// The current value of each loop.
   SmallVector<Value> at;
-  Value panel, column, blockBegin, blockEnd;
-  /// Parts of the tiles before this one, and the rows that a part prefetches.
-  Value partsBefore, partRows;
+  /// Of a block B[k, column], and A[tile, k, row] or null.
+  Value panel, packedRows;
+  Value column;
+  struct {
+    Value begin, end;
+  } block;
+  /// The panel that is packed next: where it begins, the rows that each part of
+  /// a tile prefetches, and the parts of the tiles before this one.
+  struct {
+    SmallVector<Value> at;
+    Value rowsOfPart, partsBefore;
+  } next;
 };
 
 } // namespace mlir::linattn

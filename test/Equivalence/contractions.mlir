@@ -48,3 +48,19 @@ func.func @from_zeros(%a: tensor<13x?xf32>, %b: tensor<?x70xf32>) -> tensor<13x7
   %y = linalg.matmul ins(%a, %b : tensor<13x?xf32>, tensor<?x70xf32>) outs(%c : tensor<13x70xf32>) -> tensor<13x70xf32>
   return %y : tensor<13x70xf32>
 }
+
+// Packed rows, in two blocks at least, some of them left over: neighbours in memory, and
+// of 16 bits.
+
+#km = affine_map<(m, n, k) -> (k, m)>
+#mk = affine_map<(m, n, k) -> (m, k)>
+#kn = affine_map<(m, n, k) -> (k, n)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+func.func @packed(%a: tensor<400x29xf32>, %b: tensor<400x1056xf32>, %c: tensor<29x1056xf32>) -> tensor<29x1056xf32> {
+  %y = linalg.contract indexing_maps = [#km, #kn, #mn] ins(%a, %b : tensor<400x29xf32>, tensor<400x1056xf32>) outs(%c : tensor<29x1056xf32>) -> tensor<29x1056xf32>
+  return %y : tensor<29x1056xf32>
+}
+func.func @converted(%a: tensor<?x390xbf16>, %b: tensor<390x1056xbf16>, %c: tensor<?x1056xf32>) -> tensor<?x1056xf32> {
+  %y = linalg.contract indexing_maps = [#mk, #kn, #mn] ins(%a, %b : tensor<?x390xbf16>, tensor<390x1056xbf16>) outs(%c : tensor<?x1056xf32>) -> tensor<?x1056xf32>
+  return %y : tensor<?x1056xf32>
+}
