@@ -145,9 +145,39 @@ def test_fnet(shape):
         y = linattn.fnet(library(x))
         assert type(y) is type(library(x)) and y.dtype == library(x).dtype
         assert_agrees(np.asarray(y), expected)
-    short = linattn.fnet(torch.from_numpy(x).bfloat16())
-    assert short.dtype == torch.bfloat16
+    for short in (torch.from_numpy(x).bfloat16(), torch.from_numpy(x).half(), x.astype(np.float16)):
+        y = linattn.fnet(short)
+        assert y.dtype == short.dtype
+        expected_of_short = reference.fnet(np.asarray(torch.as_tensor(short).double()))
+        tolerance = 2.0**-8 if short.dtype == torch.bfloat16 else 2.0**-11
+        np.testing.assert_allclose(np.asarray(torch.as_tensor(y).double()), expected_of_short, rtol=tolerance, atol=2e-6)
     assert_agrees(linattn.fnet(x.astype(np.float64)), expected)
+
+
+def test_fnet_by_loops_and_by_the_library():
+    """Compiled loops take arrays in memory, of any strides and leading dimensions, and no others."""
+    x = torch.from_numpy(RNG.standard_normal((2, 3, 7, 10)))
+    expected = torch.fft.fft2(x).real
+
+    def kind(function, *arrays):
+        text = linattn.explain(function, *arrays)
+        assert "the others by" in text
+        return "loops" if "the others by compiled loops" in text else "library"
+
+    turned = x.mT.contiguous().mT
+    for tokens in (x, turned, turned.numpy(), x[:, ::2], torch.nn.Parameter(x, requires_grad=False)):
+        assert kind(linattn.fnet, tokens) == "loops"
+        of_tokens = expected[:, ::2] if tokens.shape != x.shape else expected
+        np.testing.assert_allclose(np.asarray(linattn.fnet(tokens)), of_tokens, atol=1e-12)
+    recorded = x.clone().requires_grad_()
+    assert kind(linattn.fnet, recorded) == "library"
+    with torch.no_grad():
+        assert kind(linattn.fnet, recorded) == "loops"
+    functions = linattn.fnet, torch.func.vmap(linattn.fnet), torch.compile(linattn.fnet, fullgraph=True, backend="eager")
+    for function in functions:
+        torch.testing.assert_close(function(recorded.detach()), expected, atol=1e-12, rtol=0.0)
+    tangent = torch.func.jvp(linattn.fnet, (x,), (x,))[1]
+    torch.testing.assert_close(tangent, expected, atol=1e-12, rtol=0.0)
 
 
 def test_the_gradient_of_fnet():
