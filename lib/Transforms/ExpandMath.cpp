@@ -111,6 +111,40 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
   }
 };
 
+/// log(1 + x) for x = e^−|y|, the logarithm of a softplus: x times a
+/// polynomial, which errs by 4.7e-9 between 0 and 1, the result by 1.8 of its
+/// last bits. Upstream's approximation for any x divides, and takes four times
+/// as many operations.
+struct ExpandLogOfSoftplus : OpRewritePattern<math::Log1pOp> {
+  ExpandLogOfSoftplus(MLIRContext *context)
+      : OpRewritePattern(context, /*benefit=*/2) {}
+
+  LogicalResult matchAndRewrite(math::Log1pOp op,
+                                PatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    if (!getElementTypeOrSelf(type).isF32())
+      return rewriter.notifyMatchFailure(op, "not of f32");
+    auto power = op.getOperand().getDefiningOp<math::ExpOp>();
+    auto opposite =
+        power ? power.getOperand().getDefiningOp<arith::NegFOp>() : nullptr;
+    if (!opposite || !opposite.getOperand().getDefiningOp<math::AbsFOp>())
+      return rewriter.notifyMatchFailure(op, "its operand may exceed 1");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto number = [&](double value) {
+      return constant(b, type, b.getF32FloatAttr(value));
+    };
+    Value quotient = number(-0.0032440251670777798);
+    for (double coefficient :
+         {0.01985146291553974, -0.05695953220129013, 0.10603655129671097,
+          -0.15305592119693756, 0.1967593878507614, -0.24954134225845337,
+          0.3332996368408203, -0.4999990165233612, 1.0})
+      quotient = math::FmaOp::create(b, quotient, op.getOperand(),
+                                     number(coefficient));
+    rewriter.replaceOpWithNewOp<arith::MulFOp>(op, quotient, op.getOperand());
+    return success();
+  }
+};
+
 /// Under `arcp` and `ninf`, n/d is a product with 1/d. The first guess of 1/d
 /// is one subtraction of integers, which negates the exponent. Newton's steps
 /// refine it, to 2e-6 under `afn`, else to the last bits. d and 1/d are normal
@@ -229,8 +263,8 @@ struct ExpandMathPass
       return name != math::ExpOp::getOperationName();
     };
     populateMathPolynomialApproximationPatterns(patterns, exceptExp);
-    patterns.add<ExpandExp, ExpandQuotient, ExpandPairExtension,
-                 ExpandPairTruncation>(&getContext());
+    patterns.add<ExpandExp, ExpandLogOfSoftplus, ExpandQuotient,
+                 ExpandPairExtension, ExpandPairTruncation>(&getContext());
     if (avx512)
       mlir::linattn::populateExpandMathToAVX512Patterns(patterns);
     if (avx512Bf16)

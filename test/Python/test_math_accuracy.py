@@ -57,6 +57,31 @@ def test_exponential_at_the_ends():
     np.testing.assert_allclose(y[8], np.exp(np.float64(x[0, 8])), rtol=1e-5)
 
 
+def test_the_logarithm_of_softplus(rng):
+    """log(1 + e^-|x|) by a polynomial of e^-|x|, whose argument is at most 1."""
+    kernel = linattn.compile(
+        """func.func @f(%x: tensor<?x67xf32>) -> tensor<?x67xf32> {
+          %y = linalg.map ins(%x : tensor<?x67xf32>) outs(%x : tensor<?x67xf32>) (%a: f32, %o: f32) {
+            %0 = math.absf %a : f32
+            %1 = arith.negf %0 : f32
+            %2 = math.exp %1 : f32
+            %3 = math.log1p %2 : f32
+            linalg.yield %3 : f32
+          }
+          return %y : tensor<?x67xf32>
+        }"""
+    )
+    x = np.concatenate([rng.uniform(-90.0, 90.0, 100000), rng.uniform(-3.0, 3.0, 101000)]).astype(np.float32).reshape(-1, 67)
+    expected = np.log1p(np.exp(-np.abs(x).astype(np.longdouble)))
+    normal = expected > np.finfo(np.float32).tiny
+    error = np.abs(kernel(x).astype(np.longdouble) - expected) / np.spacing(expected.astype(np.float32))
+    print(f"{float(error[normal].max()):.3f} ulp")
+    assert error[normal].max() <= 2.5
+    special = np.zeros((1, 67), np.float32)
+    special[0, :5] = [-np.inf, np.inf, np.nan, -0.0, 1e-30]
+    np.testing.assert_allclose(kernel(special)[0, :5], [0.0, 0.0, np.nan, np.log(2.0), np.log(2.0)], rtol=2e-7)
+
+
 def test_limits():
     """A decay of 0 is exactly 1, one of −∞ exactly 0, and nothing overflows in between."""
     q = np.ones((1, 2, 1, 16), np.float32)

@@ -297,8 +297,10 @@ def LinAttnLowerContractionsPass
     the sums are neighbours in memory, a block of summands at a time, and keeps
     some rows of the output in registers while the block passes. It has up to
     eight panels, one after the other in each block, which share the elements of
-    the other operand: of several heads, where that operand has none. Sums are in
-    the accumulation type, one chain of fused multiply-adds for each element.
+    the other operand: of several heads, where that operand has none. These
+    elements are packed, too, where their rows are neighbours in memory or have 16
+    bits. Sums are in the accumulation type, one chain of fused multiply-adds for
+    each element.
 
     An operand that is a vector, fewer than eight rows or summands or a vector
     of columns, and a product within a task stay for

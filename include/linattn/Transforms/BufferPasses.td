@@ -134,9 +134,10 @@ def LinAttnExpandMathPass : Pass<"linattn-expand-math"> {
   let summary = "Expand transcendental functions of f32 into vector arithmetic";
   let description = [{
     Scalars and vectors of f32 get the polynomial approximations of MLIR, and an
-    exponential of 14 operations, or 11 under `afn`. No call of libm then
-    interrupts a vector loop, and a remainder loop computes the same bits as the
-    vectorised part. A division of f32 under `arcp` and `ninf`, with a divisor
+    exponential of 14 operations, or 11 under `afn`. The logarithm of 1 + e^-|x|,
+    as softplus has it, is a polynomial of e^-|x|. No call of libm then interrupts
+    a vector loop, and a remainder loop computes the same bits as the vectorised
+    part. A division of f32 under `arcp` and `ninf`, with a divisor
     whose inverse is normal, becomes a product. Interleaved and deinterleaved
     vectors of bf16 become words and their halves. f16 and bf16 operands are
     widened to f32 first. f64 becomes calls of libm.

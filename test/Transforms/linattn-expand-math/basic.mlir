@@ -34,6 +34,31 @@ func.func @exponential(%x: vector<16xf32>) -> vector<16xf32> {
   return %0 : vector<16xf32>
 }
 
+// The logarithm of a softplus, whose argument is at most 1, is a polynomial.
+// CHECK-LABEL: func.func @softplus(
+// CHECK:         math.absf
+// CHECK:         %[[POWER:.+]] = arith.mulf
+// CHECK-COUNT-9: math.fma {{.*}}, %[[POWER]], {{.*}} : vector<16xf32>
+// CHECK-NEXT:    arith.mulf {{.*}}, %[[POWER]]
+// CHECK-NEXT:    return
+func.func @softplus(%x: vector<16xf32>) -> vector<16xf32> {
+  %0 = math.absf %x : vector<16xf32>
+  %1 = arith.negf %0 : vector<16xf32>
+  %2 = math.exp %1 : vector<16xf32>
+  %3 = math.log1p %2 : vector<16xf32>
+  return %3 : vector<16xf32>
+}
+
+// Of any power it is not.
+// CHECK-LABEL: func.func @log1p(
+// CHECK:         arith.divf
+func.func @log1p(%x: vector<16xf32>) -> vector<16xf32> {
+  %0 = arith.negf %x : vector<16xf32>
+  %1 = math.exp %0 : vector<16xf32>
+  %2 = math.log1p %1 : vector<16xf32>
+  return %2 : vector<16xf32>
+}
+
 // CHECK-LABEL: func.func @double(
 // CHECK:         math.exp %{{.+}} : f64
 func.func @double(%x: f64) -> f64 {
