@@ -114,7 +114,8 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
 /// log(1 + x) for x = e^−|y|, the logarithm of a softplus: x times a
 /// polynomial, which errs by 4.7e-9 between 0 and 1, the result by 1.8 of its
 /// last bits. Upstream's approximation for any x divides, and takes four times
-/// as many operations.
+/// as many operations. The exponential is matched before it is expanded, since
+/// ops are visited from the last one on.
 struct ExpandLogOfSoftplus : OpRewritePattern<math::Log1pOp> {
   ExpandLogOfSoftplus(MLIRContext *context)
       : OpRewritePattern(context, /*benefit=*/2) {}

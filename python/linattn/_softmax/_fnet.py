@@ -49,7 +49,7 @@ def fnet(x):
         f"{D}; the others by {'compiled loops' if types else library.__name__}"
     )  # fmt: skip
     if types is None:
-        return _fold_by(library, x)
+        return _by_library(library, x)
     rows = (x.detach() if hasattr(x, "detach") else x).reshape((-1, T, D))
     fold, unfold = _kernels(*types)
     return unfold(_transform(library, fold(rows), D), rows).reshape(x.shape)
@@ -73,7 +73,7 @@ def _transform(library, even, D):
     return library.fft.irfft(library.fft.rfft(even, None, -2), D, -1, "forward")
 
 
-def _fold_by(library, x):
+def _by_library(library, x):
     """`fnet` by the functions of x's library."""
     (T, D), dtype = x.shape[-2:], x.dtype
     if "16" in str(dtype):
