@@ -212,7 +212,8 @@ void ContractionTile::emit() {
 void ContractionTile::sweepTask(Value first, Value end) {
   Value whole = add(first, mul(wholeTiles(first, end), index(rowsAtOnce)));
   Value tiles = ceilDiv(sub(end, first), rowsAtOnce);
-  Value parts = ceilDiv(sub(block.end, block.begin), part);
+  // An empty sum has a block without summands.
+  Value parts = max(ceilDiv(sub(block.end, block.begin), part), index(1));
   next.rowsOfPart = ceilDiv(depthOfPanel(), mul(tiles, parts));
   auto sweep = [&](Value row, int64_t count, Value last) {
     Value tile = div(sub(row, first), index(rowsAtOnce));
