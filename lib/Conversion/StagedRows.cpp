@@ -197,25 +197,35 @@ Value TileBuilder::makeNumber(linalg::GenericOp op, const StagedRows &staged,
   auto type =
       VectorType::get(shape.lanes, op.getRegionOutputArgs().front().getType());
   Value size = lastDim(rows->get()), none = constant(type, 0.0);
-  Value sum =
-      reduce(index(0), size, shape.lanes, none,
-             [&](Value d, ValueRange carried) -> SmallVector<Value> {
-               SmallVector<Value> arguments(numbers);
-               for (auto [i, input] : llvm::enumerate(op.getDpsInputOperands()))
-                 if (!arguments[i])
-                   arguments[i] = readFeatures(op, input, staged, token, t, d);
-               Value x = emitBody(op, arguments);
-               if (!dividesLastDim(cast<MemRefType>(rows->get().getType()),
-                                   shape.lanes)) {
-                 auto mask = VectorType::get(shape.lanes, b.getI1Type());
-                 x = select(
-                     vector::CreateMaskOp::create(b, loc, mask, sub(size, d)),
-                     x, none);
-               }
-               return {addf(carried.front(), x)};
-             })
-          .front();
-  return addf(sumVector(sum), findFill(op.getDpsInits()[0]).value());
+  auto summands = [&](Value d) {
+    SmallVector<Value> arguments(numbers);
+    for (auto [i, input] : llvm::enumerate(op.getDpsInputOperands()))
+      if (!arguments[i])
+        arguments[i] = readFeatures(op, input, staged, token, t, d);
+    Value x = emitBody(op, arguments);
+    if (dividesLastDim(cast<MemRefType>(rows->get().getType()), shape.lanes))
+      return x;
+    auto mask = VectorType::get(shape.lanes, b.getI1Type());
+    return select(vector::CreateMaskOp::create(b, loc, mask, sub(size, d)), x,
+                  none);
+  };
+  // Up to four partial sums: one alone would wait for each of its additions.
+  int64_t parts = 4;
+  std::optional<int64_t> known = getConstantIntValue(size);
+  while (parts > 1 && (!known || *known % (parts * shape.lanes)))
+    parts /= 2;
+  SmallVector<Value> sums = reduce(
+      index(0), size, parts * shape.lanes, Rows(parts, none),
+      [&](Value d, ValueRange carried) {
+        SmallVector<Value> next;
+        for (auto [i, sum] : llvm::enumerate(carried))
+          next.push_back(addf(sum, summands(add(d, index(i * shape.lanes)))));
+        return next;
+      });
+  for (; parts > 1; parts /= 2)
+    for (int64_t i = 0; i < parts / 2; ++i)
+      sums[i] = addf(sums[i], sums[i + parts / 2]);
+  return addf(sumVector(sums.front()), findFill(op.getDpsInits()[0]).value());
 }
 
 /// Row `t` of the staged rows: that of `token`.

@@ -1,6 +1,7 @@
 // RUN: linattn-opt %s --linattn-fuse-prologue | FileCheck %s
 // RUN: linattn-opt %s --linattn-fuse-prologue --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: linattn-opt %s --linattn-fuse-prologue --linattn-lower-to-vector --canonicalize | FileCheck %s --check-prefix=VECTOR
+// RUN: linattn-opt %s --linattn-fuse-prologue --linattn-lower-to-vector='vector-bits=128 registers=32' --canonicalize | FileCheck %s --check-prefix=PARTS
 
 #row = affine_map<(b, h, t, d) -> (b, h, t, d)>
 #number = affine_map<(b, h, t, d) -> (b, h, t)>
@@ -22,6 +23,12 @@
 // VECTOR:         scf.parallel
 // VECTOR:           math.sqrt
 // VECTOR-NOT:     scf.parallel
+// A row of four vectors has four partial sums, which are added in pairs.
+// PARTS-LABEL: func.func @norm(
+// PARTS:         scf.parallel
+// PARTS-COUNT-4:   arith.mulf %[[X:.+]], %[[X]] : vector<4xf32>
+// PARTS:           arith.addf {{.*}} : vector<2xf32>
+// PARTS:           math.sqrt
 func.func @norm(%q: memref<2x4x32x16xf32>, %b: memref<2x4x32xf32>, %s: memref<2x4x16x16xf32>, %o: memref<2x4x32x16xf32>) {
   %zero = arith.constant 0.0 : f32
   %sum = memref.alloc() : memref<2x4x32xf32>
