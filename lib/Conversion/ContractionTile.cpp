@@ -80,8 +80,9 @@ bool ContractionTile::packsRows() {
   int64_t panels =
       llvm::divideCeil(leastSizeOf(dims.n), cols) * leastSizeOf(dims.ofPanels);
   int64_t blocks = llvm::divideCeil(leastSizeOf(dims.m), taskRows());
-  int64_t perTask = panels * blocks * leastSizeOf(dims.outer) / leastTasks;
-  return std::min(panels, perTask) >= leastPanels;
+  Value perTask =
+      panelsPerTask(index(panels), index(blocks * leastSizeOf(dims.outer)));
+  return std::min(panels, *getConstantIntValue(perTask)) >= leastPanels;
 }
 
 /// The panel of a block stays in a first cache, beside a tile of packed rows.
@@ -166,6 +167,13 @@ void ContractionTile::forEachPanel(Value from, Value to,
   });
 }
 
+/// Panels are grouped while at least `leastTasks` tasks remain. `others`: tasks
+/// of one panel.
+Value ContractionTile::panelsPerTask(Value panels, Value others) {
+  Value grouped = div(mul(panels, others), index(leastTasks));
+  return max(min(grouped, index(taskPanels)), index(1));
+}
+
 int64_t ContractionTile::mostTiles() {
   int64_t rows = taskRows();
   if (std::optional<int64_t> m = getConstantIntValue(sizeOf(dims.m)))
@@ -178,10 +186,7 @@ void ContractionTile::emit() {
   Value m = sizeOf(dims.m), blocks = ceilDiv(m, taskRows());
   Value panels = mul(ceilDiv(sizeOf(dims.n), cols), sizeOf(dims.ofPanels));
   Value others = mul(blocks, sizeOf(dims.outer));
-  // A task takes several panels if enough tasks for all threads remain.
-  Value perTask =
-      max(min(div(mul(panels, others), index(leastTasks)), index(taskPanels)),
-          index(1));
+  Value perTask = panelsPerTask(panels, others);
   Value groups = ceilDiv(panels, perTask);
   parallel(mul(groups, others), [&](Value task) {
     Value from = mul(rem(task, groups), perTask);
@@ -245,6 +250,21 @@ void ContractionTile::forEachSummed(unsigned level, Value row,
   });
 }
 
+/// The next summands of `count` rows or columns, as many as lanes, transposed;
+/// `select` sets the loop of one of them.
+SmallVector<Value>
+ContractionTile::readSummands(Value operand, AffineMap map, int64_t count,
+                              function_ref<void(int64_t)> select) {
+  SmallVector<Value> lines;
+  for (int64_t i = 0; i < count; ++i) {
+    select(i);
+    lines.push_back(readOperand(operand, indices(map), lanes));
+  }
+  if (count < lanes)
+    lines.resize(lanes, zeros(lanes));
+  return transposed(lines);
+}
+
 void ContractionTile::packPanel() {
   forEachSummed(0, index(0), [&](Value row) {
     unsigned last = dims.k.back();
@@ -269,12 +289,11 @@ void ContractionTile::packTransposed(Value row) {
   forEach(begin, end, lanes, [&, begin = begin](Value k) {
     at[last] = k;
     for (int64_t c = 0; c < cols; c += lanes) {
-      SmallVector<Value> lines;
-      for (int64_t i = 0; i < lanes; ++i) {
-        at[dims.n] = min(add(column, index(c + i)), lastColumn);
-        lines.push_back(readOperand(dims.right, indices(dims.rightMap), lanes));
-      }
-      for (auto [i, line] : llvm::enumerate(transposed(lines)))
+      SmallVector<Value> lines =
+          readSummands(dims.right, dims.rightMap, lanes, [&](int64_t i) {
+            at[dims.n] = min(add(column, index(c + i)), lastColumn);
+          });
+      for (auto [i, line] : llvm::enumerate(lines))
         storeVector(line, panel,
                     {add(row, add(sub(k, begin), index(i))), index(c)});
     }
@@ -293,8 +312,6 @@ void ContractionTile::packRows(Value first, Value end) {
 /// A as [k, m].
 void ContractionTile::packNeighbours(Value first, Value end) {
   unsigned sum = dims.k.front();
-  auto elements = VectorType::get(rowsAtOnce, getElementTypeOrSelf(dims.left));
-  Value padding = constant(elements.getElementType(), 0.0);
   Value last = sub(sizeOf(sum), index(1));
   forEach(block.begin, block.end, 1, [&](Value k) {
     at[sum] = min(add(k, index(rowsAhead)), last);
@@ -304,9 +321,8 @@ void ContractionTile::packNeighbours(Value first, Value end) {
     at[sum] = k;
     forEach(wholeTiles(first, end), [&](Value tile) {
       at[dims.m] = add(first, mul(tile, index(rowsAtOnce)));
-      Value line = vector::TransferReadOp::create(
-          b, loc, elements, dims.left, indices(dims.leftMap), padding,
-          ArrayRef<bool>{true});
+      Value line = readElements(dims.left, indices(dims.leftMap), rowsAtOnce,
+                                /*padding=*/0.0, /*isInside=*/true);
       storeVector(convert(line, type), packedRows,
                   {tile, sub(k, block.begin), index(0)});
     });
@@ -319,13 +335,11 @@ void ContractionTile::packTransposedRows(Value row, Value tile) {
     at[dims.k.front()] = k;
     for (int64_t begin = 0; begin < rowsAtOnce; begin += lanes) {
       int64_t count = std::min(lanes, rowsAtOnce - begin);
-      SmallVector<Value> lines;
-      for (int64_t r = begin; r < begin + count; ++r) {
-        at[dims.m] = add(row, index(r));
-        lines.push_back(readOperand(dims.left, indices(dims.leftMap), lanes));
-      }
-      lines.resize(lanes, zeros(lanes));
-      for (auto [i, line] : llvm::enumerate(transposed(lines)))
+      SmallVector<Value> lines =
+          readSummands(dims.left, dims.leftMap, count, [&](int64_t i) {
+            at[dims.m] = add(row, index(begin + i));
+          });
+      for (auto [i, line] : llvm::enumerate(lines))
         storeVector(vector::ExtractStridedSliceOp::create(
                         b, loc, line, ArrayRef<int64_t>{0},
                         ArrayRef<int64_t>{count}, ArrayRef<int64_t>{1}),

@@ -78,6 +78,7 @@ private:
   int64_t taskRows() const { return llvm::alignTo(leastTaskRows, rowsAtOnce); }
   /// Tiles without rows past the end: of a task at most, of rows [first, end).
   int64_t mostTiles();
+  Value panelsPerTask(Value panels, Value others);
   Value wholeTiles(Value first, Value end) {
     return div(sub(end, first), index(rowsAtOnce));
   }
@@ -98,6 +99,8 @@ private:
   std::pair<Value, Value> boundsOf(unsigned level);
   SmallVector<Value> indices(AffineMap map);
   void packPanel();
+  SmallVector<Value> readSummands(Value operand, AffineMap map, int64_t count,
+                                  function_ref<void(int64_t)> select);
   void packTransposed(Value row);
   void packRows(Value first, Value end);
   void packNeighbours(Value first, Value end);

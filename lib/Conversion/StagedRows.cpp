@@ -182,6 +182,18 @@ Value TileBuilder::readFeatures(linalg::GenericOp op, OpOperand *input,
   return readElements(memref, at, shape.lanes);
 }
 
+/// The body for the features [d, d + lanes); `numbers` has the inputs that are
+/// one number per token.
+Value TileBuilder::emitFeatures(linalg::GenericOp op, ArrayRef<Value> numbers,
+                                const StagedRows &staged, ArrayRef<Value> token,
+                                Value t, Value d) {
+  SmallVector<Value> arguments(numbers);
+  for (auto [i, input] : llvm::enumerate(op.getDpsInputOperands()))
+    if (!arguments[i])
+      arguments[i] = readFeatures(op, input, staged, token, t, d);
+  return emitBody(op, arguments);
+}
+
 /// One number per token: a map of other numbers, or a sum over a row.
 Value TileBuilder::makeNumber(linalg::GenericOp op, const StagedRows &staged,
                               ArrayRef<Value> token, Value t) {
@@ -198,11 +210,7 @@ Value TileBuilder::makeNumber(linalg::GenericOp op, const StagedRows &staged,
       VectorType::get(shape.lanes, op.getRegionOutputArgs().front().getType());
   Value size = lastDim(rows->get()), none = constant(type, 0.0);
   auto summands = [&](Value d) {
-    SmallVector<Value> arguments(numbers);
-    for (auto [i, input] : llvm::enumerate(op.getDpsInputOperands()))
-      if (!arguments[i])
-        arguments[i] = readFeatures(op, input, staged, token, t, d);
-    Value x = emitBody(op, arguments);
+    Value x = emitFeatures(op, numbers, staged, token, t, d);
     if (dividesLastDim(cast<MemRefType>(rows->get().getType()), shape.lanes))
       return x;
     auto mask = VectorType::get(shape.lanes, b.getI1Type());
@@ -236,11 +244,7 @@ void TileBuilder::makeRow(Value operand, const StagedRows &staged,
   for (OpOperand *input : op.getDpsInputOperands())
     numbers.push_back(readNumber(op, input, staged, token, t));
   forEach(index(0), lastDim(operand), shape.lanes, [&](Value d) {
-    SmallVector<Value> arguments(numbers);
-    for (auto [i, input] : llvm::enumerate(op.getDpsInputOperands()))
-      if (!arguments[i])
-        arguments[i] = readFeatures(op, input, staged, token, t, d);
-    Value row = emitBody(op, arguments);
+    Value row = emitFeatures(op, numbers, staged, token, t, d);
     if (!isa<VectorType>(row.getType()))
       row = vector::BroadcastOp::create(
           b, loc, VectorType::get(shape.lanes, row.getType()), row);

@@ -171,6 +171,9 @@ private:
                      const StagedRows &staged, ArrayRef<Value> token, Value t,
                      Value d);
   Value emitBody(linalg::GenericOp op, ArrayRef<Value> arguments);
+  Value emitFeatures(linalg::GenericOp op, ArrayRef<Value> numbers,
+                     const StagedRows &staged, ArrayRef<Value> token, Value t,
+                     Value d);
 };
 
 /// The vector schedules: each emits its loops for an op on buffers at the

@@ -332,14 +332,14 @@ Value VectorBuilder::readOperand(Value memref, ValueRange indices, int64_t size,
 }
 
 Value VectorBuilder::readElements(Value memref, ValueRange indices,
-                                  int64_t size, double padding) {
+                                  int64_t size, double padding, bool isInside) {
   auto source = cast<MemRefType>(memref.getType());
   Type element = source.getElementType();
   Value pad =
       arith::ConstantOp::create(b, loc, b.getFloatAttr(element, padding));
   return vector::TransferReadOp::create(
       b, loc, VectorType::get(size, element), memref, indices, pad,
-      ArrayRef<bool>{dividesLastDim(source, size)});
+      ArrayRef<bool>{isInside || dividesLastDim(source, size)});
 }
 
 void VectorBuilder::writeOperand(Value value, Value memref,

@@ -76,9 +76,9 @@ public:
   /// converted to the accumulation type; past the end `padding`.
   Value readOperand(Value memref, ValueRange indices, int64_t size,
                     double padding = 0.0);
-  /// The same in the operand's type.
+  /// The same in the operand's type; `isInside`: nothing is past the end.
   Value readElements(Value memref, ValueRange indices, int64_t size,
-                     double padding = 0.0);
+                     double padding = 0.0, bool isInside = false);
   /// Writes a vector in the operand's type; elements past the end are dropped.
   void writeOperand(Value value, Value memref, ValueRange indices);
 

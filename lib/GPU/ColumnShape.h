@@ -194,8 +194,8 @@ struct ColumnShape : ScanShape {
     return areas[Copied].begin + areas[Copied].count * areas[Copied].bytes;
   }
   bool readsStages();
-  /// Whether summands that are computed from an operand of such elements
-  /// overwrite it in its stage.
+  /// Whether an operand of these elements is overwritten in its stage by the
+  /// summands that are computed from it.
   bool fitsPlace(Type element, int64_t summands) {
     return !isWide() && summands == 1 && element == type();
   }

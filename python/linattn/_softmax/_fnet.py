@@ -94,7 +94,7 @@ def _cast(x, dtype):
     return x.to(dtype) if hasattr(x, "to") and not hasattr(x, "astype") else x.astype(dtype)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _kernels(narrow, wide):
     return [_linattn.compile(text(narrow, wide), "", "<fnet>", "cpu") for text in (_fold_text, _unfold_text)]
 
