@@ -70,13 +70,17 @@ bool ContractionTile::isBlocked() {
 
 /// Packing reads memory in order and converts 16 bits once. It pays where the
 /// rows are neighbours in memory, so that each summand has a line of its own,
-/// or where they are converted, and several panels share them.
+/// or where they are converted, and several panels share them. Converted rows
+/// are packed for an unknown number of panels, too: many panels lose more
+/// without it than one does by it.
 bool ContractionTile::packsRows() {
   unsigned last = ContractionDims::lastOf(dims.leftMap);
   bool isConverted = getElementTypeOrSelf(dims.left) != type;
   bool paysOff = last == dims.m || (last == dims.k.front() && isConverted);
   if (!isBlocked() || !paysOff || mostTiles() == 0)
     return false;
+  if (isConverted && !getConstantIntValue(sizeOf(dims.n)))
+    return true;
   int64_t panels =
       llvm::divideCeil(leastSizeOf(dims.n), cols) * leastSizeOf(dims.ofPanels);
   int64_t blocks = llvm::divideCeil(leastSizeOf(dims.m), taskRows());

@@ -55,6 +55,7 @@ func.func @from_zeros(%a: tensor<13x?xf32>, %b: tensor<?x70xf32>) -> tensor<13x7
 #km = affine_map<(m, n, k) -> (k, m)>
 #mk = affine_map<(m, n, k) -> (m, k)>
 #kn = affine_map<(m, n, k) -> (k, n)>
+#nk = affine_map<(m, n, k) -> (n, k)>
 #mn = affine_map<(m, n, k) -> (m, n)>
 func.func @packed(%a: tensor<400x29xf32>, %b: tensor<400x1056xf32>, %c: tensor<29x1056xf32>) -> tensor<29x1056xf32> {
   %y = linalg.contract indexing_maps = [#km, #kn, #mn] ins(%a, %b : tensor<400x29xf32>, tensor<400x1056xf32>) outs(%c : tensor<29x1056xf32>) -> tensor<29x1056xf32>
@@ -63,4 +64,11 @@ func.func @packed(%a: tensor<400x29xf32>, %b: tensor<400x1056xf32>, %c: tensor<2
 func.func @converted(%a: tensor<?x390xbf16>, %b: tensor<390x1056xbf16>, %c: tensor<?x1056xf32>) -> tensor<?x1056xf32> {
   %y = linalg.contract indexing_maps = [#mk, #kn, #mn] ins(%a, %b : tensor<?x390xbf16>, tensor<390x1056xbf16>) outs(%c : tensor<?x1056xf32>) -> tensor<?x1056xf32>
   return %y : tensor<?x1056xf32>
+}
+
+// Of 16 bits and any size.
+
+func.func @converted_dynamic(%a: tensor<?x?xbf16>, %b: tensor<?x?xbf16>, %c: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %y = linalg.contract indexing_maps = [#mk, #nk, #mn] ins(%a, %b : tensor<?x?xbf16>, tensor<?x?xbf16>) outs(%c : tensor<?x?xf32>) -> tensor<?x?xf32>
+  return %y : tensor<?x?xf32>
 }

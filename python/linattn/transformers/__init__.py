@@ -11,10 +11,11 @@
 The models of transformers compute their recurrences, short convolutions and gated
 norms in functions that they look up by name, and which are plain PyTorch unless the
 kernels of a GPU library are there. `enable` puts functions of linattn in their
-place. They run for tensors in the memory of the CPU. A call that records gradients runs
-there as well if they have a kernel; any other call goes to the function that was there
-before, and `status` counts it with the reason. Tracing (torch.compile, torch.export, torch.jit) sees the function that
-was there before.
+place, and of ``torch.nn.Linear.forward`` on CPUs where PyTorch has no kernels for
+products of 16 bits. They run for tensors in the memory of the CPU. A call that records
+gradients runs there as well if they have a kernel; any other call goes to the function
+that was there before, and `status` counts it with the reason. Tracing (torch.compile,
+torch.export, torch.jit) sees the function that was there before.
 
 A function of transformers is replaced only if its parameters and its body are
 known. Others stay, with a warning and a line of `status`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from . import _conv, _delta, _fused, _layers, _mamba, _norm
+from . import _conv, _delta, _fused, _layers, _linear, _mamba, _norm
 from ._known import fingerprint
 
 __all__ = ["NO_ADAPTER", "find_adapter"]
@@ -28,6 +28,7 @@ _ADAPTERS = {
     "rwkv_linear_attention": _layers.rwkv_linear_attention,
     "mlstm": _layers.mlstm,
     "rg_lru": _layers.rg_lru,
+    "Linear": _linear.linear,
 }
 
 # Norms of one name differ; their bodies show which is which.

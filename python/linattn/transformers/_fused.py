@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from .._operators._norm import output_norm
 from ._conv import causal_conv1d_fn
 from ._guard import PassOn
+from ._linear import product
 from ._mamba import mamba_chunk_scan_combined, selective_scan_fn
 from ._run import detach, of_dtype
 
@@ -30,8 +31,7 @@ def _check_padding(tokens, dim, bias):
 
 
 def _linear(x, weight, bias):
-    x = of_dtype(x, weight.dtype)
-    return F.linear(x, detach(weight), of_dtype(detach(bias), weight.dtype))
+    return product(of_dtype(x, weight.dtype), detach(weight), of_dtype(detach(bias), weight.dtype))
 
 
 def _normed(x, weight, eps):

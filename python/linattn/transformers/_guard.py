@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import types
 
 import torch
 
@@ -10,13 +11,24 @@ from .._core._checks import UnsupportedError
 from .._torch import differentiable
 from .._torch._eager import find_reason
 
-__all__ = ["Hook", "PassOn", "make_hook", "trains"]
+__all__ = ["Hook", "PassOn", "make_hook", "refuses", "trains"]
 
 
 def trains(adapter):
     """Says of an adapter that it may be called where gradients are recorded."""
     adapter.trains = True
     return adapter
+
+
+def refuses(refuse):
+    """Gives an adapter a function of the same arguments that is asked first: why the replaced function computes the
+    call, or None. For functions that are called often, and mostly for nothing."""
+
+    def decorate(adapter):
+        adapter.refuse = refuse
+        return adapter
+
+    return decorate
 
 
 class PassOn(Exception):
@@ -47,29 +59,39 @@ class Hook:
 
 def make_hook(hook):
     """The function that decides, for each call, where it goes."""
-    original = hook.original
+    original, is_compiling = hook.original, torch.compiler.is_compiling
     trains = getattr(hook.adapter, "trains", False)
+    refuse = getattr(hook.adapter, "refuse", None)
 
-    @functools.wraps(original)
+    def take(args, kwargs):
+        """Whether linattn computes the call, and its result or why not."""
+        why = find_reason(args, kwargs, trains)
+        if why is not None:
+            return False, why
+        try:
+            # A call whose gradient has no kernel is the replaced function's.
+            with differentiable(torch.is_grad_enabled()):
+                return True, hook.adapter(*args, **kwargs)
+        except (PassOn, UnsupportedError) as error:
+            return False, str(error)
+
     def hooked(*args, **kwargs):
         # First, so that a graph that is traced holds nothing of this function.
-        if torch.compiler.is_compiling():
+        if is_compiling():
             return original(*args, **kwargs)
         if not hook.active:
             return original(*args, **kwargs)
-        why = find_reason(args, kwargs, trains)
-        if why is None:
-            try:
-                # A call whose gradient has no kernel is the replaced function's.
-                with differentiable(torch.is_grad_enabled()):
-                    result = hook.adapter(*args, **kwargs)
-            except (PassOn, UnsupportedError) as error:
-                why = str(error)
-            else:
+        result = refuse(*args, **kwargs) if refuse is not None else None
+        if result is None:
+            is_taken, result = take(args, kwargs)
+            if is_taken:
                 hook.taken += 1
                 return result
-        hook.pass_on(why)
+        hook.pass_on(result)
         return original(*args, **kwargs)
 
+    # torch.jit.script reads the source of the original, and looks up its names in the globals of the hook.
+    hooked = types.FunctionType(hooked.__code__, original.__globals__, closure=hooked.__closure__)
+    functools.update_wrapper(hooked, original)
     hooked.__linattn_hook__ = hook
     return hooked

@@ -13,6 +13,8 @@ import inspect
 import textwrap
 import types
 
+from . import _linear
+
 __all__ = ["Target", "find_targets", "fingerprint", "refuse"]
 
 
@@ -109,6 +111,7 @@ KNOWN = {
         "self, hidden_states, recurrent_gate, reset, recurrent_states, acc_dtype=torch.float32",
         ["16af1a0c853ab611"],
     ),
+    "Linear": ("self, input", ["87c189cbbde1c12b"]),
 }  # fmt: skip
 
 # Functions that have no decorator of transformers, as some modules and other releases have
@@ -133,9 +136,14 @@ _METHODS = (
     ("RecurrentGemmaRglru", "_rnn_scan", "rg_lru"),
 )
 
+# The module of PyTorch's linear layers, which models of 16 bits spend most of their time in.
+_LINEAR = "torch.nn.modules.linear"
+
 
 def find_targets(module):
     """The targets in the globals of a module."""
+    if module.__name__ == _LINEAR:
+        return [Target(module.Linear, "forward", "Linear")] if _linear.is_offered() else []
     modeling = module.__name__.rpartition(".")[2].startswith("modeling_")
     targets = []
     for attribute, value in list(vars(module).items()):

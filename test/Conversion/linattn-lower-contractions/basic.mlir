@@ -145,6 +145,17 @@ func.func @converted(%a: memref<?x64xbf16>, %b: memref<64x1056xbf16>, %c: memref
   return
 }
 
+// Any number of panels may be many.
+
+// CHECK-LABEL: func.func @converted_dynamic(
+// CHECK:           %[[ROWS:.+]] = memref.alloc() {{.*}}x12xf32>
+// CHECK:           vector.store %{{.+}}, %[[ROWS]]
+// CHECK-COUNT-12:    memref.load %[[ROWS]]
+func.func @converted_dynamic(%a: memref<?x?xbf16>, %b: memref<?x?xbf16>, %c: memref<?x?xf32>) {
+  linalg.matmul ins(%a, %b : memref<?x?xbf16>, memref<?x?xbf16>) outs(%c : memref<?x?xf32>)
+  return
+}
+
 // Not for one panel, nor for f32 whose summands are neighbours in memory, nor for
 // fewer rows than a tile has.
 
