@@ -8,8 +8,10 @@
 
 #include "LoopTiles.h"
 
+#include "linattn/Dialect/LinAttn.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
 using namespace mlir;
@@ -78,4 +80,34 @@ FailureOr<Tile> mlir::linattn::getLoopTile(
     tile.sizes[loop] = sizes[index];
   }
   return tile;
+}
+
+TilingResult mlir::linattn::tileByLoops(
+    OpBuilder &b, Operation *op, ArrayRef<DimLoops> loops,
+    std::optional<int64_t> grouped, ArrayRef<OpFoldResult> offsets,
+    ArrayRef<OpFoldResult> sizes, function_ref<void(unsigned, Tile &)> adjust) {
+  Location loc = op->getLoc();
+  SmallVector<Value> operands;
+  SmallVector<Operation *> slices;
+  for (auto [number, operand, dims] :
+       llvm::enumerate(op->getOperands(), loops)) {
+    if (!isa<ShapedType>(operand.getType())) { // a scale
+      operands.push_back(operand);
+      continue;
+    }
+    Tile part = getOperandTile(b, loc, operand, dims, grouped, offsets, sizes);
+    if (adjust)
+      adjust(number, part);
+    SmallVector<OpFoldResult> strides(dims.size(), b.getIndexAttr(1));
+    auto slice = tensor::ExtractSliceOp::create(b, loc, operand, part.offsets,
+                                                part.sizes, strides);
+    slices.push_back(slice);
+    operands.push_back(slice);
+  }
+  SmallVector<Type> types;
+  auto structured = cast<DestinationStyleOpInterface>(op);
+  for (OpOperand &init : structured.getDpsInitsMutable())
+    types.push_back(operands[init.getOperandNumber()].getType());
+  Operation *tiled = cloneStructured(b, op, types, operands);
+  return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), slices};
 }

@@ -41,6 +41,14 @@ getLoopTile(OpBuilder &b, Location loc, Value operand, ArrayRef<int64_t> dims,
             std::optional<int64_t> grouped, ArrayRef<Range> domain,
             ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes);
 
+/// The op on slices of its operands, for a tile of the loops. `adjust` may
+/// change the slice of an operand, by its number.
+TilingResult tileByLoops(OpBuilder &b, Operation *op, ArrayRef<DimLoops> loops,
+                         std::optional<int64_t> grouped,
+                         ArrayRef<OpFoldResult> offsets,
+                         ArrayRef<OpFoldResult> sizes,
+                         function_ref<void(unsigned, Tile &)> adjust = nullptr);
+
 } // namespace mlir::linattn
 
 /// Defines the methods of TilingInterface by the functions `iteratorTypes`,

@@ -263,27 +263,10 @@ static LogicalResult checkTile(RecurrenceOpInterface op, OpBuilder &b,
 static FailureOr<TilingResult> tile(RecurrenceOpInterface op, OpBuilder &b,
                                     ArrayRef<OpFoldResult> offsets,
                                     ArrayRef<OpFoldResult> sizes) {
-  Location loc = op.getLoc();
   SmallVector<DimLoops> loops = op.getOperandLoops();
   if (failed(checkTile(op, b, offsets, sizes, loops)))
     return failure();
-  std::optional<int64_t> grouped = groupedLoop(op, loops);
-  SmallVector<Value> operands;
-  SmallVector<Operation *> slices;
-  for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), loops)) {
-    Tile part = getOperandTile(b, loc, operand, dims, grouped, offsets, sizes);
-    SmallVector<OpFoldResult> strides(dims.size(), b.getIndexAttr(1));
-    auto slice = tensor::ExtractSliceOp::create(b, loc, operand, part.offsets,
-                                                part.sizes, strides);
-    slices.push_back(slice);
-    operands.push_back(slice);
-  }
-  SmallVector<Type> types;
-  for (unsigned i = op.getFirstOutput().getOperandNumber(); i < operands.size();
-       ++i)
-    types.push_back(operands[i].getType());
-  Operation *tiled = cloneStructured(b, op, types, operands);
-  return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), slices};
+  return tileByLoops(b, op, loops, groupedLoop(op, loops), offsets, sizes);
 }
 
 static Tile resultTile(RecurrenceOpInterface op, OpBuilder &b, unsigned number,

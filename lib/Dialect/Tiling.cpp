@@ -274,37 +274,18 @@ static FailureOr<TilingResult> tile(OpTy op, OpBuilder &b,
   if (failed(checkTile(op, b, offsets, sizes, loops)))
     return failure();
 
-  Location loc = op.getLoc();
-  std::optional<int64_t> grouped = groupedLoop(op, loops);
-  SmallVector<Value> operands;
-  SmallVector<Operation *> slices;
-  for (auto [number, operand, dims] :
-       llvm::enumerate(op->getOperands(), loops)) {
-    if (!isa<ShapedType>(operand.getType())) {
-      operands.push_back(operand);
-      continue;
-    }
-    Tile part = getOperandTile(b, loc, operand, dims, grouped, offsets, sizes);
-    if constexpr (std::is_same_v<OpTy, QuadraticOp>) {
-      // Query, key, value, mask, output. One value may be several of them.
-      bool isKeySide = number == 1 || number == 2;
-      bool isMask = number == 3 && op.getMask();
-      if (op.getCausal() && (isKeySide || isMask))
-        part.sizes[isKeySide ? 2 : 1] =
-            visibleKeys(op, b, offsets[Token], sizes[Token]);
-    }
-    SmallVector<OpFoldResult> strides(dims.size(), b.getIndexAttr(1));
-    auto slice = tensor::ExtractSliceOp::create(b, loc, operand, part.offsets,
-                                                part.sizes, strides);
-    slices.push_back(slice);
-    operands.push_back(slice);
-  }
-
-  SmallVector<Type> types;
-  for (OpOperand &init : op.getDpsInitsMutable())
-    types.push_back(operands[init.getOperandNumber()].getType());
-  Operation *tiled = cloneStructured(b, op, types, operands);
-  return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), slices};
+  return tileByLoops(b, op, loops, groupedLoop(op, loops), offsets, sizes,
+                     [&](unsigned number, Tile &part) {
+                       if constexpr (std::is_same_v<OpTy, QuadraticOp>) {
+                         // Query, key, value, mask, output. One value may be
+                         // several of them.
+                         bool isKeySide = number == 1 || number == 2;
+                         bool isMask = number == 3 && op.getMask();
+                         if (op.getCausal() && (isKeySide || isMask))
+                           part.sizes[isKeySide ? 2 : 1] =
+                               visibleKeys(op, b, offsets[Token], sizes[Token]);
+                       }
+                     });
 }
 
 template <typename OpTy>

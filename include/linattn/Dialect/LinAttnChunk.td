@@ -30,6 +30,7 @@ class LinAttn_ChunkOp<string mnemonic, list<Trait> traits = []>
         DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
         DeclareOpInterfaceMethods<ConditionallySpeculatable>,
         DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
+        LinAttn_Tiling,
         DeclareOpInterfaceMethods<AggregatedOpInterface, ["decomposeOperation"]>]> {
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let hasVerifier = 1;

@@ -35,10 +35,7 @@ def LinAttn_OutputNormOp : LinAttn_Op<"output_norm", [
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
     DeclareOpInterfaceMethods<ConditionallySpeculatable>,
     DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
-    DeclareOpInterfaceMethods<TilingInterface,
-      ["getLoopIteratorTypes", "getIterationDomain",
-       "getTiledImplementation", "getResultTilePosition",
-       "generateResultTileValue"]>]> {
+    LinAttn_Tiling]> {
   let summary = "epilogue of a recurrence: skip, RMS or layer norm, weights, gate";
   let description = [{
     Normalizes the output, which many linear attentions do instead of dividing by

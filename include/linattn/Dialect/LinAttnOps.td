@@ -26,6 +26,10 @@ include "mlir/Dialect/Linalg/IR/LinalgInterfaces.td"
 class LinAttn_Op<string mnemonic, list<Trait> traits = []>
     : Op<LinAttn_Dialect, mnemonic, traits>;
 
+def LinAttn_Tiling : DeclareOpInterfaceMethods<TilingInterface, [
+    "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
+    "getResultTilePosition", "generateResultTileValue"]>;
+
 /// Ops that carry a feature map.
 class LinAttn_MappedOp<string mnemonic, list<Trait> traits = []>
     : LinAttn_Op<mnemonic, traits # [
@@ -42,10 +46,7 @@ class LinAttn_StructuredOp<string mnemonic, list<Trait> traits = []>
         DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
         DeclareOpInterfaceMethods<ConditionallySpeculatable>,
         DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
-        DeclareOpInterfaceMethods<TilingInterface,
-          ["getLoopIteratorTypes", "getIterationDomain",
-           "getTiledImplementation", "getResultTilePosition",
-           "generateResultTileValue"]>,
+        LinAttn_Tiling,
         DeclareOpInterfaceMethods<AggregatedOpInterface, ["decomposeOperation"]>]>;
 
 //===----------------------------------------------------------------------===//

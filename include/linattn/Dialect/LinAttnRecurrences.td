@@ -44,10 +44,7 @@ class LinAttn_RecurrenceOp<string mnemonic, list<Trait> traits = []>
         DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
         DeclareOpInterfaceMethods<ConditionallySpeculatable>,
         DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
-        DeclareOpInterfaceMethods<TilingInterface,
-          ["getLoopIteratorTypes", "getIterationDomain",
-           "getTiledImplementation", "getResultTilePosition",
-           "generateResultTileValue"]>,
+        LinAttn_Tiling,
         DeclareOpInterfaceMethods<AggregatedOpInterface, ["decomposeOperation"]>]> {
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let hasVerifier = 1;
