@@ -28,6 +28,7 @@ def test_quick(tmp_path):
         assert f"{tmp_path / name}: " in result.stdout
     stages = {path.name.split("-", 2)[2] for path in (tmp_path / "ir").iterdir()}
     assert {"linattn-reassociate.mlir", "linattn-causal-to-scan.mlir", "llvm.mlir"} <= stages
+    assert "A = scores −K, K {strict}  " in result.stdout and "δ = solve A gate(β)  " in result.stdout
 
 
 def test_wrong_expectation_fails():
@@ -43,6 +44,20 @@ sys.exit(report.finish())
     assert result.returncode == 1, result.stdout + result.stderr
     assert "FAILED: @causal, token 2, feature 1: expected 0.5715, but got 0.5714" in result.stdout
     assert "demo: 1 of 60 checks failed" in result.stdout
+
+
+def test_another_chunk_fails(tmp_path):
+    code = """
+import pathlib, sys, delta_chunk
+from report import Report
+delta_chunk.STEPS[7] = ("δ", "update", "")
+report = Report()
+delta_chunk.run(report, pathlib.Path(sys.argv[1]))
+sys.exit(report.finish())
+"""
+    result = run("-c", code, tmp_path)
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "demo: 1 of 4 checks failed: a chunk has the steps of the paper" in result.stdout
 
 
 def test_text_must_exist_and_be_long_enough(tmp_path):

@@ -8,6 +8,7 @@ import sys
 
 import crossover
 import decode
+import delta_chunk
 import document
 import example
 import lives
@@ -65,6 +66,7 @@ def main(arguments=None):
     example.run(report)
     lives.run(report, sizes["tokens"])
     passes.run(report, options.output)
+    delta_chunk.run(report, options.output)
     scaling.run(report, text, source, lengths, sizes["seconds"], options.output)
     crossover.run(report, sizes["crossover"], sizes["heads"], sizes["crossover_seconds"], options.output)
     decode.run(report, text, sizes["positions"], sizes["decode_seconds"], options.output)
