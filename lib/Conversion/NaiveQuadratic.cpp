@@ -27,8 +27,7 @@ public:
   NaiveQuadratic(OpBuilder &b, QuadraticOp op, SoftmaxOp training = {})
       : NaiveOp(b, cast<FeatureMappedOpInterface>(op.getOperation()),
                 op.getQuery(), Scale::of(op), op.getNormalize().has_value()),
-        op(op), softmax(op.getWeights() == Weights::Softmax),
-        visible(*this, op, training ? training.getSpans() : Value()) {
+        op(op), visible(*this, op, training ? training.getSpans() : Value()) {
     if (training) {
       logSum = training.getLogSum();
       dropout = Dropout::of(training);
@@ -52,6 +51,8 @@ public:
   }
 
 private:
+  bool isSoftmax() { return op.getWeights() == Weights::Softmax; }
+
   void emitRow(Value row) {
     i = row;
     keys = visible.span(batch, i);
@@ -59,7 +60,7 @@ private:
     Value lowest = constant(type, -std::numeric_limits<double>::infinity());
     Value sink = perHead(op.getSinks());
     // Softmax: the largest score. Stabilised exp: the largest key seen.
-    if (softmax)
+    if (isSoftmax())
       best = overKeys(sink ? sink : lowest, [&](Value j, Value top) {
         return maxf(top, masked(j, score(j), lowest));
       });
@@ -111,7 +112,7 @@ private:
   }
 
   Value divide(Value num, Value den) {
-    if (!softmax)
+    if (!isSoftmax())
       return normalized(op.getNormalize(), num, den);
     // A row without a key to attend has no weights and gives 0.
     Value isEmpty = compareFloat(arith::CmpFPredicate::OEQ, den, zero());
@@ -133,7 +134,7 @@ private:
 
   /// scale · φ(q_i)·φ(k_j)
   Value score(Value j) {
-    Value keyShift = best && !softmax ? best
+    Value keyShift = best && !isSoftmax() ? best
                      : rowMax ? maximumOf(op.getKey(), batch, from.key, j)
                               : Value();
     Value product =
@@ -148,13 +149,12 @@ private:
 
   Value weight(Value j) {
     Value s = score(j);
-    if (softmax)
+    if (isSoftmax())
       s = exp(subf(s, best));
     return masked(j, s, zero());
   }
 
   QuadraticOp op;
-  bool softmax;
   /// [B, H, Tq], or null: receives the log-sum-exp of each row.
   Value logSum;
   std::optional<Dropout> dropout;

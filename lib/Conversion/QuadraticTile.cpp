@@ -71,7 +71,9 @@ private:
   Value logSum;
   /// i1: whether the tiles of this block prefetch outputs, queries of the next
   /// task, and, at their first panel, keys and values of the next block.
-  Value fetchesOutputs, fetchesQueries, fetchesKeys;
+  struct {
+    Value outputs, queries, keys;
+  } fetches;
   Value rows, transposed, keys, values, scores, output, maxima, sums,
       corrections;
 };
@@ -103,8 +105,8 @@ void QuadraticTile::emitTask() {
                  forEach(from, to, blockKeys(), [&](Value start) {
                    range.firstKey = start;
                    Value count = min(sub(to, start), index(blockKeys()));
-                   fetchesKeys = compare(arith::CmpIPredicate::slt,
-                                         add(start, count), to);
+                   fetches.keys = compare(arith::CmpIPredicate::slt,
+                                          add(start, count), to);
                    packKeys(count);
                    forEach(panelCount(),
                            [&](Value panel) { processPanel(panel, count); });
@@ -119,9 +121,9 @@ void QuadraticTile::decidePrefetches(Value panel) {
   Value isFirst = compare(arith::CmpIPredicate::sle, range.firstKey,
                           visible.begin(firstOfPanel(panel)));
   Value nextQuery = add(range.firstQuery, index(queriesOfTask()));
-  fetchesOutputs = isFirst;
-  fetchesQueries = both(isFirst, compare(arith::CmpIPredicate::slt, nextQuery,
-                                         dim(op.getQuery(), 2)));
+  fetches.outputs = isFirst;
+  fetches.queries = both(isFirst, compare(arith::CmpIPredicate::slt, nextQuery,
+                                          dim(op.getQuery(), 2)));
 }
 
 void QuadraticTile::allocateScratch() {
@@ -208,8 +210,8 @@ Value QuadraticTile::seesBlock(Value panel, Value count) {
 /// s[j][:] = Σ_d k[j,d] · qᵀ[d][:], `rows` keys at a time.
 void QuadraticTile::scorePanel(Value panel, Value count) {
   forEach(index(0), count, shape.rows, [&](Value j) {
-    ifThen(fetchesQueries, [&] { prefetchQueries(panel, j); });
-    ifThen(both(fetchesKeys, isZero(panel)),
+    ifThen(fetches.queries, [&] { prefetchQueries(panel, j); });
+    ifThen(both(fetches.keys, isZero(panel)),
            [&] { prefetchNextBlock(op.getKey(), keyHead, j, shape.rows); });
     Rows sums = dotPanel(keys, transposed, keySize, panel, j);
     Value at = adjustsScores(op) ? positions(panel) : Value();
@@ -241,11 +243,11 @@ void QuadraticTile::prefetchQueries(Value panel, Value j) {
 void QuadraticTile::prefetchWhileAccumulating(Value panel, Value i,
                                               Value column) {
   int64_t share = llvm::divideCeil(blockKeys() * shape.rows, shape.cols);
-  ifThen(both(fetchesKeys, both(isZero(panel), isZero(column))), [&] {
+  ifThen(both(fetches.keys, both(isZero(panel), isZero(column))), [&] {
     prefetchNextBlock(op.getValue(), valueHead,
                       mul(div(i, index(shape.rows)), index(share)), share);
   });
-  ifThen(fetchesOutputs, [&] {
+  ifThen(fetches.outputs, [&] {
     Value query = add(mul(panel, index(shape.cols)), i);
     prefetchTokens(op.getOutput(), {batch, head}, add(range.firstQuery, query),
                    shape.rows, column, index(shape.cols), /*isWritten=*/true);

@@ -59,10 +59,17 @@ private:
   static constexpr int64_t segmentQueries = 4096, mostSegments = 4;
 
   SoftmaxGradientOp gradient;
+  Value segments, task;
   /// Sums of dk and dv: [segments · B · H, Tk, padded head size].
-  Value keySums, valueSums, segments, task;
-  Value queryPanels, cotangentPanels, queries, cotangents, keys, values,
-      weights, scores, sums, distances;
+  struct {
+    Value keys, values;
+  } ofSegments;
+  /// Tokens of the task's queries, as rows and as panels.
+  struct Tokens {
+    Value rows, panels;
+  };
+  Tokens queries, cotangents;
+  Value keys, values, weights, scores, sums, distances;
 };
 
 } // namespace
@@ -79,13 +86,13 @@ void SoftmaxGradientTile::emit() {
                          queriesOfTask());
   keySize = roundUp(dim(op.getKey(), 3), shape.lanes);
   valueSize = roundUp(dim(op.getValue(), 3), shape.lanes);
-  keySums = allocateSums(op.getKey());
-  valueSums = allocateSums(op.getValue());
+  ofSegments.keys = allocateSums(op.getKey());
+  ofSegments.values = allocateSums(op.getValue());
   parallel(mul(batchHeads(), segments), [&](Value number) {
     task = number;
     locate(div(task, segments));
     allocateScratch();
-    for (Value all : {keySums, valueSums})
+    for (Value all : {ofSegments.keys, ofSegments.values})
       forEach(dim(all, 1), [&](Value j) {
         forEach(index(0), lastDim(all), shape.cols, [&](Value d) {
           storeVector(zeros(shape.cols), all, {task, j, d});
@@ -101,9 +108,9 @@ void SoftmaxGradientTile::emit() {
     b.setInsertionPointAfter(loop);
     freeScratch();
   });
-  addSegments(keySums, gradient.getKeyOutput());
-  addSegments(valueSums, gradient.getValueOutput());
-  for (Value all : {keySums, valueSums})
+  addSegments(ofSegments.keys, gradient.getKeyOutput());
+  addSegments(ofSegments.values, gradient.getValueOutput());
+  for (Value all : {ofSegments.keys, ofSegments.values})
     memref::DeallocOp::create(b, loc, all);
 }
 
@@ -139,10 +146,10 @@ void SoftmaxGradientTile::allocateScratch() {
   OpFoldResult panels = size(panelsPerTask()), cols = size(shape.cols),
                block = size(blockKeys()), count = size(queriesOfTask()),
                features = padded(op.getKey()), columns = padded(op.getValue());
-  queryPanels = scratch({panels, features, cols});
-  cotangentPanels = scratch({panels, columns, cols});
-  queries = scratch({count, features});
-  cotangents = scratch({count, columns});
+  queries.panels = scratch({panels, features, cols});
+  cotangents.panels = scratch({panels, columns, cols});
+  queries.rows = scratch({count, features});
+  cotangents.rows = scratch({count, columns});
   sums = scratch({count, features});
   keys = scratch({block, features});
   values = scratch({block, columns});
@@ -153,9 +160,9 @@ void SoftmaxGradientTile::allocateScratch() {
 }
 
 void SoftmaxGradientTile::packQueries() {
-  packPanels(keySize, queries, queryPanels,
+  packPanels(keySize, queries.rows, queries.panels,
              [&](Value i) { return queryRow(add(range.firstQuery, i)); });
-  packPanels(valueSize, cotangents, cotangentPanels, [&](Value i) {
+  packPanels(valueSize, cotangents.rows, cotangents.panels, [&](Value i) {
     Row row;
     row.source = gradient.getCotangent();
     row.index = {batch, head, add(range.firstQuery, i)};
@@ -184,8 +191,8 @@ void SoftmaxGradientTile::processBlock(Value count) {
     weighPanel(panel, count);
   });
   Value from = mul(first, index(shape.cols)), to = mul(last, index(shape.cols));
-  addToKeys(valueSums, weights, cotangents, from, to, count);
-  addToKeys(keySums, scores, queries, from, to, count);
+  addToKeys(ofSegments.values, weights, cotangents.rows, from, to, count);
+  addToKeys(ofSegments.keys, scores, queries.rows, from, to, count);
   addToQueries(from, to, count);
 }
 
@@ -217,8 +224,8 @@ void SoftmaxGradientTile::multiplyPanel(Value panel, Value count) {
       for (auto [r, product] : llvm::enumerate(products))
         storeVector(product, target, {add(j, index(r)), column});
     };
-    multiply(keys, queryPanels, keySize, weights);
-    multiply(values, cotangentPanels, valueSize, scores);
+    multiply(keys, queries.panels, keySize, weights);
+    multiply(values, cotangents.panels, valueSize, scores);
   });
 }
 
