@@ -75,6 +75,22 @@ def test_gradients(dtype, needed):
         check(one, other, BOUNDS[dtype])
 
 
+def test_gradients_of_gradients():
+    module, x = layer(torch.bfloat16), torch.randn(40, 52).to(torch.bfloat16).requires_grad_()
+    exact = [tensor.detach().double().requires_grad_() for tensor in (x, module.weight, module.bias)]
+    results = []
+    with lt.enabled():
+        for operands, y in (
+            ((x, module.weight), module(x)),
+            (exact[:2], torch.nn.functional.linear(*exact)),
+        ):
+            first = torch.autograd.grad((y * y).sum(), operands, create_graph=True)
+            results.append(torch.autograd.grad(sum((grad * grad).sum() for grad in first), operands))
+        assert entry().taken == 1
+    for found, expected in zip(*results, strict=True):
+        check(found, expected, 0.05)
+
+
 def test_numbers_do_not_depend_on_threads_or_other_rows(monkeypatch):
     module, x = layer(torch.bfloat16), torch.randn(300, 52).to(torch.bfloat16)
     before = linattn.get_num_threads()

@@ -82,9 +82,10 @@ def _product(x, weight, bias):
         raise PassOn(why)
     if torch.is_autocast_enabled("cpu") or any(operand.dtype is not x.dtype for operand in weights):
         raise PassOn("autocast, or several dtypes")
-    N, K = weight.shape
-    if x.shape[-1:] != (K,) or (bias is not None and bias.shape != (N,)) or 0 in (N, K):
+    fits = weight.ndim == 2 and x.shape[-1:] == weight.shape[1:] and (bias is None or bias.shape == weight.shape[:1])
+    if not fits or weight.numel() == 0:
         raise PassOn("sizes that are empty or do not fit")
+    N, K = weight.shape
     operands = (x.reshape(-1, K), *weights)
     y = _Recorded.apply(*operands) if is_recorded(*operands) else _forward(*operands)
     return y.view(*x.shape[:-1], N)
@@ -109,9 +110,11 @@ class _Recorded(torch.autograd.Function):
         return _forward(*operands)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, cotangent):
         operands = ctx.saved_tensors
+        if torch.is_grad_enabled():  # the gradient is differentiated, too
+            x, weight, *bias = operands
+            return cotangent @ weight, cotangent.mT @ x, *(cotangent.sum(0) for _ in bias)
         needed = [index for index, needs in enumerate(ctx.needs_input_grad) if needs]
         grads = _kernel(_text_of(*operands), tuple(needed))(*(operand.detach() for operand in operands), cotangent)
         grads = dict(zip(needed, grads if len(needed) > 1 else (grads,)))
