@@ -122,10 +122,13 @@ def test_calls_that_go_on():
             module(x.repeat(2, 1)[:, :40])
         with pytest.raises(RuntimeError, match="dtype"):
             module(x.half())
+        with pytest.raises(TypeError, match="must be Tensor"):
+            module([1.0])
         assert entry().taken == 0
         assert entry().passed == {
             "fewer than 8 rows": 2, "PyTorch has kernels for float32": 1, "autocast, or several dtypes": 2,
             "tensors on meta": 1, "a transform of torch.func is active": 1, "sizes that are empty or do not fit": 1,
+            "an input that is no tensor": 1,
         }  # fmt: skip
 
 

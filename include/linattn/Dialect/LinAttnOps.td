@@ -26,7 +26,7 @@ include "mlir/Dialect/Linalg/IR/LinalgInterfaces.td"
 class LinAttn_Op<string mnemonic, list<Trait> traits = []>
     : Op<LinAttn_Dialect, mnemonic, traits>;
 
-def LinAttn_Tiling : DeclareOpInterfaceMethods<TilingInterface, [
+defvar LinAttn_Tiling = DeclareOpInterfaceMethods<TilingInterface, [
     "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
     "getResultTilePosition", "generateResultTileValue"]>;
 

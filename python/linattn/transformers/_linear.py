@@ -41,6 +41,8 @@ def is_offered():
 
 def _refuse(x, weight):
     """Why PyTorch computes a product; None if linattn may."""
+    if not isinstance(x, torch.Tensor):
+        return "an input that is no tensor"
     dtype = x.dtype
     if dtype not in _TYPES or _has_kernels(dtype):
         return f"PyTorch has kernels for {str(dtype)[6:]}"
