@@ -123,99 +123,56 @@ static Letters lettersOf(ChunkUpdateOp op) {
   return letters;
 }
 
-namespace {
+static Letters lettersOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Letters>(op)
+      .Case<ChunkPackOp, ChunkUnpackOp, ChunkDecayOp, ChunkStabilizeOp,
+            ChunkScoresOp, ChunkSolveOp, ChunkReadOp, ChunkUpdateOp>(
+          [](auto chunk) { return lettersOf(chunk); });
+}
 
-/// The loops of an op and of its operands. The last destination has all loops.
-struct ChunkLoops {
-  explicit ChunkLoops(Operation *op);
-
-  Operation *op;
-  SmallVector<DimLoops> operands;
-  std::optional<int64_t> grouped;
-  SmallVector<unsigned> dims;
-
-  SmallVector<Range> domain(OpBuilder &b) const {
-    SmallVector<Range> ranges;
-    Value sized = op->getOperands().back();
-    for (unsigned dim : dims)
-      ranges.push_back({b.getIndexAttr(0),
-                        tensor::getMixedSize(b, op->getLoc(), sized, dim),
-                        b.getIndexAttr(1)});
-    return ranges;
-  }
-};
-
-} // namespace
-
-ChunkLoops::ChunkLoops(Operation *op) : op(op) {
-  Letters letters =
-      llvm::TypeSwitch<Operation *, Letters>(op)
-          .Case<ChunkPackOp, ChunkUnpackOp, ChunkDecayOp, ChunkStabilizeOp,
-                ChunkScoresOp, ChunkSolveOp, ChunkReadOp, ChunkUpdateOp>(
-              [](auto chunk) { return lettersOf(chunk); });
+static OpLoops loopsOf(Operation *op) {
+  Letters letters = lettersOf(op);
+  OpLoops loops;
   for (StringRef operand : letters.operands) {
-    DimLoops loops;
+    DimLoops dims;
     for (char letter : operand) {
       size_t loop = letters.loops.find(letter);
-      loops.push_back(loop == StringRef::npos ? kNoLoop : int64_t(loop));
+      dims.push_back(loop == StringRef::npos ? kNoLoop : int64_t(loop));
     }
-    operands.push_back(loops);
+    loops.operands.push_back(dims);
   }
-  for (char letter : letters.loops)
-    dims.push_back(letters.operands.back().find(letter));
   constexpr int64_t head = 1;
-  if (hasGroups(op, operands, head))
-    grouped = head;
+  if (hasGroups(op, loops.operands, head))
+    loops.grouped = head;
+  return loops;
+}
+
+/// The last destination has all loops.
+static SmallVector<Range> iterationDomain(Operation *op, OpBuilder &b) {
+  Letters letters = lettersOf(op);
+  SmallVector<Range> domain;
+  for (char letter : letters.loops) {
+    size_t dim = letters.operands.back().find(letter);
+    OpFoldResult size =
+        tensor::getMixedSize(b, op->getLoc(), op->getOperands().back(), dim);
+    domain.push_back({b.getIndexAttr(0), size, b.getIndexAttr(1)});
+  }
+  return domain;
 }
 
 static SmallVector<utils::IteratorType> iteratorTypes(Operation *op) {
-  return SmallVector<utils::IteratorType>(ChunkLoops(op).dims.size(),
+  return SmallVector<utils::IteratorType>(lettersOf(op).loops.size(),
                                           utils::IteratorType::parallel);
-}
-
-static SmallVector<Range> iterationDomain(Operation *op, OpBuilder &b) {
-  return ChunkLoops(op).domain(b);
 }
 
 static FailureOr<TilingResult> tile(Operation *op, OpBuilder &b,
                                     ArrayRef<OpFoldResult> offsets,
                                     ArrayRef<OpFoldResult> sizes) {
-  ChunkLoops loops(op);
-  if (loops.grouped) {
-    int64_t head = *loops.grouped;
-    if (!isWhole(offsets[head], sizes[head], loops.domain(b)[head].size))
-      return op->emitOpError("cannot be tiled over heads: its operands' head "
-                             "counts differ or are dynamic");
-  }
-  return tileByLoops(b, op, loops.operands, loops.grouped, offsets, sizes);
-}
-
-static OpOperand &destination(Operation *op, unsigned number) {
-  return *cast<DestinationStyleOpInterface>(op).getDpsInitOperand(number);
-}
-
-static Tile resultTile(Operation *op, OpBuilder &b, unsigned number,
-                       ArrayRef<OpFoldResult> offsets,
-                       ArrayRef<OpFoldResult> sizes) {
-  ChunkLoops loops(op);
-  OpOperand &init = destination(op, number);
-  return getOperandTile(b, op->getLoc(), init.get(),
-                        loops.operands[init.getOperandNumber()], loops.grouped,
-                        offsets, sizes);
-}
-
-static FailureOr<TilingResult> tileForResult(Operation *op, OpBuilder &b,
-                                             unsigned number,
-                                             ArrayRef<OpFoldResult> offsets,
-                                             ArrayRef<OpFoldResult> sizes) {
-  ChunkLoops loops(op);
-  OpOperand &init = destination(op, number);
-  FailureOr<Tile> part = getLoopTile(
-      b, op->getLoc(), init.get(), loops.operands[init.getOperandNumber()],
-      loops.grouped, loops.domain(b), offsets, sizes);
-  if (failed(part))
+  OpLoops loops = loopsOf(op);
+  SmallVector<Range> domain = iterationDomain(op, b);
+  if (failed(checkGroups(op, loops, domain, offsets, sizes)))
     return failure();
-  return tile(op, b, part->offsets, part->sizes);
+  return tileByLoops(b, op, loops, offsets, sizes);
 }
 
 LINATTN_TILING_METHODS(ChunkPackOp)

@@ -44,63 +44,53 @@ bool mlir::linattn::hasGroups(Operation *op, ArrayRef<DimLoops> loops,
   return false;
 }
 
-Tile mlir::linattn::getOperandTile(OpBuilder &b, Location loc, Value operand,
-                                   ArrayRef<int64_t> dims,
-                                   std::optional<int64_t> grouped,
-                                   ArrayRef<OpFoldResult> offsets,
-                                   ArrayRef<OpFoldResult> sizes) {
+LogicalResult mlir::linattn::checkGroups(Operation *op, const OpLoops &loops,
+                                         ArrayRef<Range> domain,
+                                         ArrayRef<OpFoldResult> offsets,
+                                         ArrayRef<OpFoldResult> sizes) {
+  if (!loops.grouped)
+    return success();
+  int64_t heads = *loops.grouped;
+  if (isWhole(offsets[heads], sizes[heads], domain[heads].size))
+    return success();
+  return op->emitOpError("cannot be tiled over heads: its operands' head "
+                         "counts differ or are dynamic");
+}
+
+/// The tile of one operand.
+static Tile getOperandTile(OpBuilder &b, Operation *op, const OpLoops &loops,
+                           unsigned operand, ArrayRef<OpFoldResult> offsets,
+                           ArrayRef<OpFoldResult> sizes) {
   Tile tile;
-  for (auto [index, loop] : llvm::enumerate(dims)) {
-    bool all = loop == kNoLoop || loop == grouped;
+  Value value = op->getOperand(operand);
+  for (auto [index, loop] : llvm::enumerate(loops.operands[operand])) {
+    bool all = loop == kNoLoop || loop == loops.grouped;
     tile.offsets.push_back(all ? b.getIndexAttr(0) : offsets[loop]);
-    tile.sizes.push_back(all ? tensor::getMixedSize(b, loc, operand, index)
-                             : sizes[loop]);
+    tile.sizes.push_back(
+        all ? tensor::getMixedSize(b, op->getLoc(), value, index)
+            : sizes[loop]);
   }
   return tile;
 }
 
-FailureOr<Tile> mlir::linattn::getLoopTile(
-    OpBuilder &b, Location loc, Value operand, ArrayRef<int64_t> dims,
-    std::optional<int64_t> grouped, ArrayRef<Range> domain,
-    ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
-  Tile tile;
-  for (Range range : domain) {
-    tile.offsets.push_back(range.offset);
-    tile.sizes.push_back(range.size);
-  }
-  for (auto [index, loop] : llvm::enumerate(dims)) {
-    OpFoldResult full = tensor::getMixedSize(b, loc, operand, index);
-    bool all = isWhole(offsets[index], sizes[index], full);
-    if (loop == kNoLoop && !all)
-      return failure();
-    // A tile with all heads of a state has all heads of the output.
-    if (loop == kNoLoop || (loop == grouped && all))
-      continue;
-    tile.offsets[loop] = offsets[index];
-    tile.sizes[loop] = sizes[index];
-  }
-  return tile;
-}
-
-TilingResult mlir::linattn::tileByLoops(
-    OpBuilder &b, Operation *op, ArrayRef<DimLoops> loops,
-    std::optional<int64_t> grouped, ArrayRef<OpFoldResult> offsets,
-    ArrayRef<OpFoldResult> sizes, function_ref<void(unsigned, Tile &)> adjust) {
-  Location loc = op->getLoc();
+TilingResult
+mlir::linattn::tileByLoops(OpBuilder &b, Operation *op, const OpLoops &loops,
+                           ArrayRef<OpFoldResult> offsets,
+                           ArrayRef<OpFoldResult> sizes,
+                           function_ref<void(unsigned, Tile &)> adjust) {
   SmallVector<Value> operands;
   SmallVector<Operation *> slices;
-  for (auto [number, operand, dims] :
-       llvm::enumerate(op->getOperands(), loops)) {
+  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
     if (!isa<ShapedType>(operand.getType())) { // a scale
       operands.push_back(operand);
       continue;
     }
-    Tile part = getOperandTile(b, loc, operand, dims, grouped, offsets, sizes);
+    Tile part = getOperandTile(b, op, loops, number, offsets, sizes);
     if (adjust)
       adjust(number, part);
-    SmallVector<OpFoldResult> strides(dims.size(), b.getIndexAttr(1));
-    auto slice = tensor::ExtractSliceOp::create(b, loc, operand, part.offsets,
-                                                part.sizes, strides);
+    SmallVector<OpFoldResult> strides(part.sizes.size(), b.getIndexAttr(1));
+    auto slice = tensor::ExtractSliceOp::create(
+        b, op->getLoc(), operand, part.offsets, part.sizes, strides);
     slices.push_back(slice);
     operands.push_back(slice);
   }
@@ -110,4 +100,45 @@ TilingResult mlir::linattn::tileByLoops(
     types.push_back(operands[init.getOperandNumber()].getType());
   Operation *tiled = cloneStructured(b, op, types, operands);
   return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), slices};
+}
+
+/// The operand that a result is written into.
+static unsigned destinationOf(Operation *op, unsigned number) {
+  auto structured = cast<DestinationStyleOpInterface>(op);
+  return structured.getDpsInitOperand(number)->getOperandNumber();
+}
+
+Tile mlir::linattn::getResultTile(OpBuilder &b, Operation *op,
+                                  const OpLoops &loops, unsigned number,
+                                  ArrayRef<OpFoldResult> offsets,
+                                  ArrayRef<OpFoldResult> sizes) {
+  return getOperandTile(b, op, loops, destinationOf(op, number), offsets,
+                        sizes);
+}
+
+FailureOr<Tile> mlir::linattn::getLoopTile(OpBuilder &b, Operation *op,
+                                           const OpLoops &loops,
+                                           ArrayRef<Range> domain,
+                                           unsigned number,
+                                           ArrayRef<OpFoldResult> offsets,
+                                           ArrayRef<OpFoldResult> sizes) {
+  Tile tile;
+  for (Range range : domain) {
+    tile.offsets.push_back(range.offset);
+    tile.sizes.push_back(range.size);
+  }
+  unsigned operand = destinationOf(op, number);
+  for (auto [index, loop] : llvm::enumerate(loops.operands[operand])) {
+    OpFoldResult full =
+        tensor::getMixedSize(b, op->getLoc(), op->getOperand(operand), index);
+    bool all = isWhole(offsets[index], sizes[index], full);
+    if (loop == kNoLoop && !all)
+      return failure();
+    // A tile with all heads of a state has all heads of the output.
+    if (loop == kNoLoop || (loop == loops.grouped && all))
+      continue;
+    tile.offsets[loop] = offsets[index];
+    tile.sizes[loop] = sizes[index];
+  }
+  return tile;
 }

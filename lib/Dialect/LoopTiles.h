@@ -27,32 +27,42 @@ bool isWhole(OpFoldResult offset, OpFoldResult size, OpFoldResult full);
 /// grouped heads: a slice of output heads is then no slice of the state heads.
 bool hasGroups(Operation *op, ArrayRef<DimLoops> loops, int64_t loop);
 
-/// The tile of one operand for a tile of the loops. The loop `grouped` is never
-/// tiled, so that each operand keeps its own number of heads.
-Tile getOperandTile(OpBuilder &b, Location loc, Value operand,
-                    ArrayRef<int64_t> dims, std::optional<int64_t> grouped,
-                    ArrayRef<OpFoldResult> offsets,
-                    ArrayRef<OpFoldResult> sizes);
+/// The loops of an op's operands. The loop `grouped` is never tiled, so that
+/// each operand keeps its own number of heads.
+struct OpLoops {
+  SmallVector<DimLoops> operands;
+  std::optional<int64_t> grouped;
+};
 
-/// The inverse: loops that do not index the operand run whole. Fails for a tile
-/// of a dimension that is never split.
-FailureOr<Tile>
-getLoopTile(OpBuilder &b, Location loc, Value operand, ArrayRef<int64_t> dims,
-            std::optional<int64_t> grouped, ArrayRef<Range> domain,
-            ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes);
+/// Refuses tiles of grouped heads, with an error.
+LogicalResult checkGroups(Operation *op, const OpLoops &loops,
+                          ArrayRef<Range> domain,
+                          ArrayRef<OpFoldResult> offsets,
+                          ArrayRef<OpFoldResult> sizes);
 
 /// The op on slices of its operands, for a tile of the loops. `adjust` may
 /// change the slice of an operand, by its number.
-TilingResult tileByLoops(OpBuilder &b, Operation *op, ArrayRef<DimLoops> loops,
-                         std::optional<int64_t> grouped,
+TilingResult tileByLoops(OpBuilder &b, Operation *op, const OpLoops &loops,
                          ArrayRef<OpFoldResult> offsets,
                          ArrayRef<OpFoldResult> sizes,
                          function_ref<void(unsigned, Tile &)> adjust = nullptr);
 
+/// The tile of a result for a tile of the loops.
+Tile getResultTile(OpBuilder &b, Operation *op, const OpLoops &loops,
+                   unsigned number, ArrayRef<OpFoldResult> offsets,
+                   ArrayRef<OpFoldResult> sizes);
+
+/// The inverse: loops that do not index the result run whole. Fails for a tile
+/// of a dimension that is never split.
+FailureOr<Tile> getLoopTile(OpBuilder &b, Operation *op, const OpLoops &loops,
+                            ArrayRef<Range> domain, unsigned number,
+                            ArrayRef<OpFoldResult> offsets,
+                            ArrayRef<OpFoldResult> sizes);
+
 } // namespace mlir::linattn
 
 /// Defines the methods of TilingInterface by the functions `iteratorTypes`,
-/// `iterationDomain`, `tile`, `resultTile` and `tileForResult` of a file.
+/// `iterationDomain`, `loopsOf` and `tile` of a file.
 #define LINATTN_TILING_METHODS(OpTy)                                           \
   SmallVector<utils::IteratorType> OpTy::getLoopIteratorTypes() {              \
     return iteratorTypes(*this);                                               \
@@ -69,7 +79,8 @@ TilingResult tileByLoops(OpBuilder &b, Operation *op, ArrayRef<DimLoops> loops,
       OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,     \
       ArrayRef<OpFoldResult> sizes, SmallVector<OpFoldResult> &resultOffsets,  \
       SmallVector<OpFoldResult> &resultSizes) {                                \
-    Tile tile = resultTile(*this, b, resultNumber, offsets, sizes);            \
+    Tile tile =                                                                \
+        getResultTile(b, *this, loopsOf(*this), resultNumber, offsets, sizes); \
     resultOffsets = std::move(tile.offsets);                                   \
     resultSizes = std::move(tile.sizes);                                       \
     return success();                                                          \
@@ -77,7 +88,12 @@ TilingResult tileByLoops(OpBuilder &b, Operation *op, ArrayRef<DimLoops> loops,
   FailureOr<TilingResult> OpTy::generateResultTileValue(                       \
       OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,     \
       ArrayRef<OpFoldResult> sizes) {                                          \
-    return tileForResult(*this, b, resultNumber, offsets, sizes);              \
+    FailureOr<Tile> part =                                                     \
+        getLoopTile(b, *this, loopsOf(*this), iterationDomain(*this, b),       \
+                    resultNumber, offsets, sizes);                             \
+    if (failed(part))                                                          \
+      return failure();                                                        \
+    return tile(*this, b, part->offsets, part->sizes);                         \
   }
 
 #endif // LINATTN_LIB_DIALECT_LOOPTILES_H

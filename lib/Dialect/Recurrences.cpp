@@ -204,26 +204,24 @@ static SmallVector<Range> iterationDomain(RecurrenceOpInterface op,
   return domain;
 }
 
-/// The head loop if the op has grouped heads, which run whole.
-static std::optional<int64_t> groupedLoop(RecurrenceOpInterface op,
-                                          ArrayRef<DimLoops> loops) {
-  if (isa<LogLinearOp>(op.getOperation()) && hasGroups(op, loops, 1))
-    return 1;
-  return std::nullopt;
+/// Grouped heads run whole.
+static OpLoops loopsOf(RecurrenceOpInterface op) {
+  OpLoops loops{op.getOperandLoops(), std::nullopt};
+  if (isa<LogLinearOp>(op.getOperation()) && hasGroups(op, loops.operands, 1))
+    loops.grouped = 1;
+  return loops;
 }
 
 static LogicalResult checkTile(RecurrenceOpInterface op, OpBuilder &b,
                                ArrayRef<OpFoldResult> offsets,
                                ArrayRef<OpFoldResult> sizes,
-                               ArrayRef<DimLoops> loops) {
+                               const OpLoops &loops) {
   SmallVector<Range> domain = iterationDomain(op, b);
   auto partial = [&](int64_t loop) {
     return !isWhole(offsets[loop], sizes[loop], domain[loop].size);
   };
-  if (std::optional<int64_t> grouped = groupedLoop(op, loops);
-      grouped && partial(*grouped))
-    return op->emitOpError("cannot be tiled over heads: its operands' head "
-                           "counts differ or are dynamic");
+  if (failed(checkGroups(op, loops, domain, offsets, sizes)))
+    return failure();
   if (auto scan = dyn_cast<SelectiveScanOp>(op.getOperation())) {
     auto isGrouped = [](Value projection) {
       return rankOf(projection) == 4 &&
@@ -263,33 +261,10 @@ static LogicalResult checkTile(RecurrenceOpInterface op, OpBuilder &b,
 static FailureOr<TilingResult> tile(RecurrenceOpInterface op, OpBuilder &b,
                                     ArrayRef<OpFoldResult> offsets,
                                     ArrayRef<OpFoldResult> sizes) {
-  SmallVector<DimLoops> loops = op.getOperandLoops();
+  OpLoops loops = loopsOf(op);
   if (failed(checkTile(op, b, offsets, sizes, loops)))
     return failure();
-  return tileByLoops(b, op, loops, groupedLoop(op, loops), offsets, sizes);
-}
-
-static Tile resultTile(RecurrenceOpInterface op, OpBuilder &b, unsigned number,
-                       ArrayRef<OpFoldResult> offsets,
-                       ArrayRef<OpFoldResult> sizes) {
-  unsigned operand = op.getFirstOutput().getOperandNumber() + number;
-  SmallVector<DimLoops> loops = op.getOperandLoops();
-  return getOperandTile(b, op.getLoc(), op->getOperand(operand), loops[operand],
-                        groupedLoop(op, loops), offsets, sizes);
-}
-
-static FailureOr<TilingResult> tileForResult(RecurrenceOpInterface op,
-                                             OpBuilder &b, unsigned number,
-                                             ArrayRef<OpFoldResult> offsets,
-                                             ArrayRef<OpFoldResult> sizes) {
-  unsigned operand = op.getFirstOutput().getOperandNumber() + number;
-  SmallVector<DimLoops> loops = op.getOperandLoops();
-  FailureOr<Tile> part = getLoopTile(b, op.getLoc(), op->getOperand(operand),
-                                     loops[operand], groupedLoop(op, loops),
-                                     iterationDomain(op, b), offsets, sizes);
-  if (failed(part))
-    return failure();
-  return tile(op, b, part->offsets, part->sizes);
+  return tileByLoops(b, op, loops, offsets, sizes);
 }
 
 static SmallVector<utils::IteratorType>

@@ -205,25 +205,25 @@ static SmallVector<Range> iterationDomain(OpTy op, OpBuilder &b) {
 // Which tiles exist
 //===----------------------------------------------------------------------===//
 
-/// The head loop if heads are grouped, which then run whole.
-static std::optional<int64_t> groupedLoop(Operation *op,
-                                          ArrayRef<DimLoops> loops) {
-  if (hasGroups(op, loops, Head))
-    return Head;
-  return std::nullopt;
+/// Grouped heads run whole.
+template <typename OpTy>
+static OpLoops loopsOf(OpTy op) {
+  OpLoops loops{operandLoops(op), std::nullopt};
+  if (hasGroups(op, loops.operands, Head))
+    loops.grouped = Head;
+  return loops;
 }
 
 template <typename OpTy>
 static LogicalResult
 checkTile(OpTy op, OpBuilder &b, ArrayRef<OpFoldResult> offsets,
-          ArrayRef<OpFoldResult> sizes, ArrayRef<DimLoops> loops) {
+          ArrayRef<OpFoldResult> sizes, const OpLoops &loops) {
   SmallVector<Range> domain = iterationDomain(op, b);
   auto partial = [&](Loop loop) {
     return !isWhole(offsets[loop], sizes[loop], domain[loop].size);
   };
-  if (partial(Head) && groupedLoop(op, loops))
-    return op.emitOpError("cannot be tiled over heads: its operands' head "
-                          "counts differ or are dynamic");
+  if (failed(checkGroups(op, loops, domain, offsets, sizes)))
+    return failure();
   if constexpr (std::is_same_v<OpTy, ScanOp> || std::is_same_v<OpTy, StateOp>) {
     if (partial(Token) && (op.getReverse() || op.getCuSeqlens()))
       return op.emitOpError("cannot be tiled over tokens: ")
@@ -270,11 +270,10 @@ template <typename OpTy>
 static FailureOr<TilingResult> tile(OpTy op, OpBuilder &b,
                                     ArrayRef<OpFoldResult> offsets,
                                     ArrayRef<OpFoldResult> sizes) {
-  SmallVector<DimLoops> loops = operandLoops(op);
+  OpLoops loops = loopsOf(op);
   if (failed(checkTile(op, b, offsets, sizes, loops)))
     return failure();
-
-  return tileByLoops(b, op, loops, groupedLoop(op, loops), offsets, sizes,
+  return tileByLoops(b, op, loops, offsets, sizes,
                      [&](unsigned number, Tile &part) {
                        if constexpr (std::is_same_v<OpTy, QuadraticOp>) {
                          // Query, key, value, mask, output. One value may be
@@ -286,31 +285,6 @@ static FailureOr<TilingResult> tile(OpTy op, OpBuilder &b,
                                visibleKeys(op, b, offsets[Token], sizes[Token]);
                        }
                      });
-}
-
-template <typename OpTy>
-static Tile resultTile(OpTy op, OpBuilder &b, unsigned number,
-                       ArrayRef<OpFoldResult> offsets,
-                       ArrayRef<OpFoldResult> sizes) {
-  OpOperand &init = *op.getDpsInitOperand(number);
-  SmallVector<DimLoops> loops = operandLoops(op);
-  return getOperandTile(b, op.getLoc(), init.get(),
-                        loops[init.getOperandNumber()], groupedLoop(op, loops),
-                        offsets, sizes);
-}
-
-template <typename OpTy>
-static FailureOr<TilingResult>
-tileForResult(OpTy op, OpBuilder &b, unsigned number,
-              ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
-  OpOperand &init = *op.getDpsInitOperand(number);
-  SmallVector<DimLoops> loops = operandLoops(op);
-  FailureOr<Tile> part = getLoopTile(
-      b, op.getLoc(), init.get(), loops[init.getOperandNumber()],
-      groupedLoop(op, loops), iterationDomain(op, b), offsets, sizes);
-  if (failed(part))
-    return failure();
-  return tile(op, b, part->offsets, part->sizes);
 }
 
 /// Tokens of a scan depend on one another; elsewhere tokens are independent.
