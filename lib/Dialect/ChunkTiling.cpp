@@ -32,9 +32,14 @@ struct Letters {
   StringRef loops;
   SmallVector<StringRef> operands;
 
+  /// Nothing for an operand that is left out.
+  void add(Value value, StringRef letters) {
+    if (value)
+      operands.push_back(letters.take_front(rankOf(value)));
+  }
   void add(ValueRange values, StringRef letters) {
     for (Value value : values)
-      operands.push_back(letters.take_front(rankOf(value)));
+      add(value, letters);
   }
 };
 
@@ -50,11 +55,9 @@ static Letters lettersOf(ChunkPackOp op) {
   else
     letters.loops = rows.take_front(rankOf(op.getOutput()));
   letters.add(op.getInput(), rankOf(op.getInput()) == 1 ? "h" : rows);
-  for (Value operand : {op.getShift(), op.getGate()})
-    if (operand)
-      letters.add(operand, rows);
-  if (op.getMask())
-    letters.add(op.getMask(), "bt");
+  letters.add(op.getShift(), rows);
+  letters.add(op.getGate(), rows);
+  letters.add(op.getMask(), "bt");
   if (op.getScaleValue())
     letters.operands.push_back("");
   letters.add(op.getOutput(), rows);
@@ -63,10 +66,8 @@ static Letters lettersOf(ChunkPackOp op) {
 
 static Letters lettersOf(ChunkUnpackOp op) {
   Letters letters{op.getReverse() ? "bhn" : rows, {rows}};
-  if (op.getDenominator())
-    letters.add(op.getDenominator(), "bht1");
-  if (op.getRunningMax())
-    letters.add(op.getRunningMax(), rows);
+  letters.add(op.getDenominator(), "bht1");
+  letters.add(op.getRunningMax(), rows);
   letters.add(op.getOutput(), rows);
   return letters;
 }
@@ -85,18 +86,15 @@ static Letters lettersOf(ChunkStabilizeOp op) {
 
 static Letters lettersOf(ChunkScoresOp op) {
   Letters letters{"bh", {rows, rows}};
-  if (op.getDecay())
-    letters.add(op.getDecay(), rows);
-  if (op.getBonus())
-    letters.add(op.getBonus(), "hn");
+  letters.add(op.getDecay(), rows);
+  letters.add(op.getBonus(), "hn");
   letters.add(op.getOutput(), scores);
   return letters;
 }
 
 static Letters lettersOf(ChunkSolveOp op) {
   Letters letters{"bhn", {scores}};
-  if (op.getGate())
-    letters.add(op.getGate(), rows);
+  letters.add(op.getGate(), rows);
   letters.add(op.getOutput(), rows);
   return letters;
 }
@@ -105,8 +103,7 @@ static Letters lettersOf(ChunkReadOp op) {
   Letters letters{"bhn", {keys, op.getTranspose() ? "bhnk" : "bhkn"}};
   letters.add(op.getScores(), scores);
   letters.add(op.getValues(), rows);
-  if (op.getDecay())
-    letters.add(op.getDecay(), rows);
+  letters.add(op.getDecay(), rows);
   letters.add(op.getOutput(), rows);
   return letters;
 }
@@ -115,10 +112,8 @@ static Letters lettersOf(ChunkUpdateOp op) {
   Letters letters{"bhkn", {}};
   letters.add(op.getKeys(), keys);
   letters.add(op.getValues(), rows);
-  if (op.getDecay())
-    letters.add(op.getDecay(), keys);
-  if (op.getValueDecay())
-    letters.add(op.getValueDecay(), rows);
+  letters.add(op.getDecay(), keys);
+  letters.add(op.getValueDecay(), rows);
   letters.add(op.getOutput(), letters.loops);
   return letters;
 }
