@@ -26,8 +26,8 @@ using namespace mlir::linattn;
 namespace {
 
 /// A letter for each loop, and for each dimension of each operand: b a batch
-/// element, h a head, t a token, n a column, k a feature of a state. A letter
-/// that is no loop is a dimension that stays whole.
+/// element, h a head, t a token, n a column, k a feature of a state. Dimensions
+/// whose letter is not among the loops are not split.
 struct Letters {
   StringRef loops;
   SmallVector<StringRef> operands;
@@ -127,19 +127,16 @@ static Letters lettersOf(Operation *op) {
 
 static OpLoops loopsOf(Operation *op) {
   Letters letters = lettersOf(op);
-  OpLoops loops;
+  SmallVector<DimLoops> operands;
   for (StringRef operand : letters.operands) {
     DimLoops dims;
     for (char letter : operand) {
       size_t loop = letters.loops.find(letter);
       dims.push_back(loop == StringRef::npos ? kNoLoop : int64_t(loop));
     }
-    loops.operands.push_back(dims);
+    operands.push_back(dims);
   }
-  constexpr int64_t head = 1;
-  if (hasGroups(op, loops.operands, head))
-    loops.grouped = head;
-  return loops;
+  return groupHeads(op, operands, /*head=*/1);
 }
 
 /// The last destination has all loops.

@@ -28,8 +28,8 @@ bool mlir::linattn::isWhole(OpFoldResult offset, OpFoldResult size,
   return succeeded(equal) && *equal;
 }
 
-bool mlir::linattn::hasGroups(Operation *op, ArrayRef<DimLoops> loops,
-                              int64_t loop) {
+/// True if the sizes along a loop are not all the same static number.
+static bool hasGroups(Operation *op, ArrayRef<DimLoops> loops, int64_t loop) {
   std::optional<int64_t> common;
   for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), loops)) {
     auto *position = llvm::find(dims, loop);
@@ -42,6 +42,14 @@ bool mlir::linattn::hasGroups(Operation *op, ArrayRef<DimLoops> loops,
     common = size;
   }
   return false;
+}
+
+OpLoops mlir::linattn::groupHeads(Operation *op, SmallVector<DimLoops> operands,
+                                  int64_t head) {
+  OpLoops loops{std::move(operands), std::nullopt};
+  if (hasGroups(op, loops.operands, head))
+    loops.grouped = head;
+  return loops;
 }
 
 LogicalResult mlir::linattn::checkGroups(Operation *op, const OpLoops &loops,

@@ -23,16 +23,17 @@ struct Tile {
 /// True if the tile spans the whole of a dimension.
 bool isWhole(OpFoldResult offset, OpFoldResult size, OpFoldResult full);
 
-/// True if the sizes along a loop are not all the same static number, as with
-/// grouped heads: a slice of output heads is then no slice of the state heads.
-bool hasGroups(Operation *op, ArrayRef<DimLoops> loops, int64_t loop);
-
 /// The loops of an op's operands. The loop `grouped` is never tiled, so that
 /// each operand keeps its own number of heads.
 struct OpLoops {
   SmallVector<DimLoops> operands;
   std::optional<int64_t> grouped;
 };
+
+/// The loops of an op whose heads are grouped where their number is not the
+/// same static one in all operands: a slice of output heads is then no slice of
+/// the state heads.
+OpLoops groupHeads(Operation *op, SmallVector<DimLoops> operands, int64_t head);
 
 /// Refuses tiles of grouped heads, with an error.
 LogicalResult checkGroups(Operation *op, const OpLoops &loops,

@@ -204,12 +204,10 @@ static SmallVector<Range> iterationDomain(RecurrenceOpInterface op,
   return domain;
 }
 
-/// Grouped heads run whole.
 static OpLoops loopsOf(RecurrenceOpInterface op) {
-  OpLoops loops{op.getOperandLoops(), std::nullopt};
-  if (isa<LogLinearOp>(op.getOperation()) && hasGroups(op, loops.operands, 1))
-    loops.grouped = 1;
-  return loops;
+  if (isa<LogLinearOp>(op.getOperation()))
+    return groupHeads(op, op.getOperandLoops(), /*head=*/1);
+  return {op.getOperandLoops(), std::nullopt};
 }
 
 static LogicalResult checkTile(RecurrenceOpInterface op, OpBuilder &b,

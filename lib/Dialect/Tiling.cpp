@@ -205,13 +205,9 @@ static SmallVector<Range> iterationDomain(OpTy op, OpBuilder &b) {
 // Which tiles exist
 //===----------------------------------------------------------------------===//
 
-/// Grouped heads run whole.
 template <typename OpTy>
 static OpLoops loopsOf(OpTy op) {
-  OpLoops loops{operandLoops(op), std::nullopt};
-  if (hasGroups(op, loops.operands, Head))
-    loops.grouped = Head;
-  return loops;
+  return groupHeads(op, operandLoops(op), Head);
 }
 
 template <typename OpTy>

@@ -1,6 +1,6 @@
 // RUN: linattn-opt %s --transform-interpreter --split-input-file --verify-diagnostics
 
-// A tile of the queries' heads is no tile of the heads of states that they share.
+// Query heads that share a state head cannot be tiled.
 
 func.func @grouped(%x: tensor<2x4x8x64xf32>, %s: tensor<2x2x64x64xf32>) -> tensor<2x4x8x64xf32> {
   // expected-error @+3 {{cannot be tiled over heads: its operands' head counts differ or are dynamic}}

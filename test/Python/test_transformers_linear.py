@@ -128,7 +128,7 @@ def test_calls_that_go_on():
         assert entry().passed == {
             "fewer than 8 rows": 2, "PyTorch has kernels for float32": 1, "autocast, or several dtypes": 2,
             "tensors on meta": 1, "a transform of torch.func is active": 1, "sizes that are empty or do not fit": 1,
-            "an input that is no tensor": 1,
+            "the input is not a tensor": 1,
         }  # fmt: skip
 
 

@@ -65,7 +65,8 @@ def make_hook(hook):
 
     def take(args, kwargs):
         """Whether linattn computes the call, and its result or why not."""
-        why = find_reason(args, kwargs, trains)
+        why = refuse(*args, **kwargs) if refuse is not None else None
+        why = why or find_reason(args, kwargs, trains)
         if why is not None:
             return False, why
         try:
@@ -81,12 +82,10 @@ def make_hook(hook):
             return original(*args, **kwargs)
         if not hook.active:
             return original(*args, **kwargs)
-        result = refuse(*args, **kwargs) if refuse is not None else None
-        if result is None:
-            is_taken, result = take(args, kwargs)
-            if is_taken:
-                hook.taken += 1
-                return result
+        is_taken, result = take(args, kwargs)
+        if is_taken:
+            hook.taken += 1
+            return result
         hook.pass_on(result)
         return original(*args, **kwargs)
 

@@ -42,13 +42,12 @@ def is_offered():
 def _refuse(x, weight):
     """Why PyTorch computes a product; None if linattn may."""
     if not isinstance(x, torch.Tensor):
-        return "an input that is no tensor"
+        return "the input is not a tensor"
     dtype = x.dtype
     if dtype not in _TYPES or _has_kernels(dtype):
         return f"PyTorch has kernels for {str(dtype)[6:]}"
-    if torch.jit.is_tracing():
-        return "torch.jit traces the call"
-    if x.numel() < _LEAST_ROWS * weight.shape[-1]:
+    # torch.jit would record the comparison; `find_reason` refuses what it traces.
+    if not torch.jit.is_tracing() and x.numel() < _LEAST_ROWS * weight.shape[-1]:
         return f"fewer than {_LEAST_ROWS} rows"
     return None
 
