@@ -122,8 +122,7 @@ Value mlir::linattn::buildFeatures(TensorBuilder &t,
   return map.getResult(0);
 }
 
-/// e^{x − max x}, of each token.
-static Value buildStabilised(TensorBuilder &t, Value tokens) {
+Value mlir::linattn::buildStabilised(TensorBuilder &t, Value tokens) {
   auto attr =
       FeatureMapAttr::get(t.b.getContext(), FeatureMapKind::SoftmaxKernel);
   Value wide = t.convert(tokens);
@@ -136,9 +135,13 @@ Value mlir::linattn::buildQuotient(TensorBuilder &t, NormalizeAttr normalize,
                                    Type tokenType, Value numerator,
                                    Value denominator, Value runningMax) {
   SmallVector<Value> inputs{numerator, denominator};
-  if (runningMax)
+  std::string subscripts = "bhtd,bht";
+  if (runningMax) {
     inputs.push_back(runningMax);
-  return t.map(runningMax ? "bhtd,bht,bht->bhtd" : "bhtd,bht->bhtd", inputs,
+    bool isOfToken = cast<ShapedType>(runningMax.getType()).getRank() == 3;
+    subscripts += isOfToken ? ",bht" : ",bh";
+  }
+  return t.map(subscripts + "->bhtd", inputs,
                [&](OpBuilder &nested, Location at, ValueRange args) {
                  return emitNormalize(nested, at, normalize, tokenType, args[0],
                                       args[1], runningMax ? args[2] : Value());

@@ -39,8 +39,12 @@ SmallVector<Value> buildNormalForm(ScanOp op, OpBuilder &b, bool keepsStates);
 Value buildFeatures(TensorBuilder &t, FeatureMappedOpInterface op,
                     Value tokens);
 
-/// Numerators [B, H, T, D] over denominators [B, H, T]; `runningMax` [B, H, T]
-/// is what an absolute floor is relative to, if anything.
+/// e^{x − max x} of each token, which is what the map `exp` makes of queries
+/// under a normalizer.
+Value buildStabilised(TensorBuilder &t, Value tokens);
+
+/// Numerators [B, H, T, D] over denominators [B, H, T]; `runningMax`, [B, H, T]
+/// or [B, H], is what an absolute floor is relative to, if anything.
 Value buildQuotient(TensorBuilder &t, NormalizeAttr normalize, Type tokenType,
                     Value numerator, Value denominator, Value runningMax = {});
 

@@ -11,13 +11,19 @@
 //   dK = V dSᵀ   dV = K dS   dS_0 = dS          reads
 //   dQ = s dO Sᵀ             dS = s Qᵀ dO       a read and a state
 //
+// Feature maps, gates, normalizers and running maxima become ops around them,
+// which have gradients of their own.
+//
 //===----------------------------------------------------------------------===//
 
 #include "GradientModel.h"
 #include "OpGradients.h"
+#include "RowRecurrences.h"
 #include "ScanNormalForm.h"
 #include "TensorBuilder.h"
+#include "linattn/Dialect/FeatureMaps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -47,60 +53,136 @@ static Value buildRead(TensorBuilder &t, Value query, Value state,
 // state
 //===----------------------------------------------------------------------===//
 
-/// The state as the final state of a scan, and the normalizer as that of a scan
-/// whose only value is one.
+/// The state as the final state of a scan, and a normalizer without a running
+/// maximum as that of a scan whose only value is one.
 static SmallVector<Value> rewriteAsScans(StateOp op, OpBuilder &b) {
   TensorBuilder tokens(b, op.getLoc(), getElementTypeOrSelf(op.getKey()));
   Value query = tokens.zeros(tokens.sizes(op.getKey())), none;
-  auto scan = [&](Value value, Value state) {
+  auto scan = [&](Value value, const StateValues &start) {
     SmallVector<OpFoldResult> sizes = tokens.sizes(op.getKey());
     bool isWide = headsOf(op.getKey()) >= headsOf(value);
     sizes[1] = tokens.dim(isWide ? op.getKey() : value, 1);
     sizes[3] = tokens.dim(value, 3);
     Value output = tokens.empty(sizes);
+    SmallVector<Type> types{output.getType()};
+    llvm::append_range(types, ValueRange(start.present()).getTypes());
+    NormalizeAttr normalize; // The output is not used.
+    if (start.normalizer)
+      normalize = NormalizeAttr::get(b.getContext(), b.getF64FloatAttr(1.0), {},
+                                     {}, {});
     auto built = ScanOp::create(
-        b, op.getLoc(), TypeRange{output.getType(), state.getType()}, query,
-        op.getKey(), value, op.getDecay(), op.getValueDecay(), none, none, none,
-        none, none, none, none, op.getMask(), op.getCuSeqlens(), none, none,
-        output, state, none, none, ValueRange(), Update::Add,
+        b, op.getLoc(), types, query, op.getKey(), value, op.getDecay(),
+        op.getValueDecay(), none, none, none, none, none, none, none,
+        op.getMask(), op.getCuSeqlens(), none, none, output, start.state,
+        start.normalizer, start.runningMax, ValueRange(), Update::Add,
         Readout::Inclusive, Transition::After, op.getReverse(), IntegerAttr(),
-        op.getFeatureMapAttr(), NormalizeAttr(), FloatAttr(),
-        op.getConfigAttr());
+        op.getFeatureMapAttr(), normalize, FloatAttr(), op.getConfigAttr());
     IRMapping mapping;
     op.getPhi().cloneInto(&built.getPhi(), mapping);
-    return built.getResult(1);
+    return SmallVector<Value>(llvm::drop_begin(built.getResults()));
   };
-  SmallVector<Value> results{scan(op.getValue(), op.getState())};
-  if (Value z = op.getNormalizer()) {
+  Value z = op.getNormalizer();
+  if (op.getRunningMax())
+    return scan(op.getValue(), {op.getState(), z, op.getRunningMax()});
+  SmallVector<Value> results = scan(op.getValue(), {op.getState(), {}, {}});
+  if (z) {
     SmallVector<OpFoldResult> sizes = tokens.sizes(op.getValue());
     sizes[3] = b.getIndexAttr(1);
     TensorBuilder wide(b, op.getLoc(), getElementTypeOrSelf(z));
-    results.push_back(wide.withoutUnitDim(
-        scan(tokens.filled(sizes, 1.0), wide.withUnitDim(z, 3)), 3));
+    Value ones = tokens.filled(sizes, 1.0);
+    Value sums = scan(ones, {wide.withUnitDim(z, 3), {}, {}}).front();
+    results.push_back(wide.withoutUnitDim(sums, 3));
   }
   return results;
 }
 
-/// Without feature map, mask, grouped heads and normalizer.
+namespace {
+
+/// What a state is before tokens are written to it, and their features.
+struct Written {
+  Value key; ///< [B, H, T, K]
+  StateValues start;
+};
+
+} // namespace
+
+/// Keys relative to the maximum m that they leave behind, e^{k − m}, and the
+/// state that they meet, times e^{m_0 − m}.
+static Written buildRelative(TensorBuilder &t, StateOp op, int64_t heads) {
+  auto constant = [&](OpBuilder &b, Location loc, double value) {
+    return emitFloat(b, loc, t.type, value);
+  };
+  Value key = t.convert(op.getKey());
+  SmallVector<Value> inputs{key};
+  if (op.getMask())
+    inputs.push_back(op.getMask());
+  Value seen =
+      t.map(op.getMask() ? "bhtd,bt->bhtd" : "bhtd->bhtd", inputs,
+            [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+              Value none = constant(b, loc, kNoMaximum);
+              if (x.size() > 1)
+                return arith::SelectOp::create(b, loc, x[1], x[0], none);
+              return arith::MaximumFOp::create(b, loc, x[0], none);
+            });
+  Value largest = t.repeated(t.maximum("bhtd->bh", seen), 1, heads);
+  Value before = op.getRunningMax();
+  Value maximum = t.map("bh,bh->bh", {largest, before},
+                        [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                          Value start = arith::MaximumFOp::create(
+                              b, loc, x[1], constant(b, loc, kNoMaximum));
+                          return arith::MaximumFOp::create(b, loc, x[0], start);
+                        });
+  Value rescaling =
+      t.map("bh,bh->bh", {before, maximum},
+            [](OpBuilder &b, Location loc, ValueRange x) -> Value {
+              return emitRescaling(b, loc, x[0], x[1], Value());
+            });
+  key = t.map("bhtd,bh->bhtd", {t.repeated(key, 1, heads), maximum},
+              [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                // A masked key may have any finite value.
+                Value log = arith::SubFOp::create(b, loc, x[0], x[1]);
+                log = arith::MinimumFOp::create(b, loc, log,
+                                                constant(b, loc, 0.0));
+                return math::ExpOp::create(b, loc, log);
+              });
+  auto rescale = [&](StringRef subscripts, Value x) {
+    return t.map(subscripts, {x, rescaling},
+                 [](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                   Value factor = math::ExpOp::create(b, loc, args[1]);
+                   return arith::MulFOp::create(b, loc, args[0], factor);
+                 });
+  };
+  return {key,
+          {rescale("bhkv,bh->bhkv", op.getState()),
+           rescale("bhk,bh->bhk", op.getNormalizer()), maximum}};
+}
+
+/// Without feature map, mask, grouped heads, normalizer and running maximum.
 static SmallVector<Value> rewriteAsProduct(StateOp op, OpBuilder &b) {
   TensorBuilder t(b, op.getLoc(), getElementTypeOrSelf(op.getState()));
   int64_t heads = headsOf(op.getState());
-  Value key = t.masked(buildFeatures(t, mapped(op), op.getKey()), op.getMask());
+  Written written;
+  if (op.getRunningMax())
+    written = buildRelative(t, op, heads);
+  else
+    written = {t.repeated(buildFeatures(t, mapped(op), op.getKey()), 1, heads),
+               {op.getState(), op.getNormalizer(), {}}};
+  Value key = t.masked(written.key, op.getMask());
   Value value = t.masked(t.convert(op.getValue()), op.getMask());
-  key = t.repeated(key, 1, heads);
-  value = t.repeated(value, 1, heads);
-  StateValues state{op.getState(), {}, {}};
-  SmallVector<Value> results{
-      StateOp::create(b, op.getLoc(), key, value, Value(), state).getResult(0)};
-  if (Value z = op.getNormalizer())
+  StateValues product{written.start.state, {}, {}};
+  SmallVector<Value> results{StateOp::create(b, op.getLoc(), key,
+                                             t.repeated(value, 1, heads),
+                                             Value(), product)
+                                 .getResult(0)};
+  if (Value z = written.start.normalizer)
     results.push_back(t.add(z, t.sum("bhtk->bhk", key)));
+  if (Value m = written.start.runningMax)
+    results.push_back(m);
   return results;
 }
 
 LogicalResult mlir::linattn::buildStateGradient(StateOp op, OpBuilder &b,
                                                 Cotangents &c) {
-  if (op.getRunningMax())
-    return emitNoGradient(op) << " for running_max";
   if (failed(checkKnownHeads(op, {op.getState(), op.getKey(), op.getValue()})))
     return failure();
   using Values = FailureOr<SmallVector<Value>>;
@@ -136,16 +218,20 @@ static SmallVector<Value> rewriteAsPlainRead(ReadOp op, OpBuilder &b) {
   int64_t heads = headsOf(op.getOutput());
   Scale scale = Scale::of(op);
   Value query =
-      t.repeated(buildFeatures(t, mapped(op), op.getQuery()), 1, heads);
+      needsRunningMax(mapped(op).getFeatureMapKind(), bool(op.getNormalize()))
+          ? buildStabilised(t, op.getQuery())
+          : buildFeatures(t, mapped(op), op.getQuery());
+  query = t.repeated(query, 1, heads);
   Value output =
       buildRead(t, query, t.repeated(op.getState(), 1, heads), scale);
   if (op.getNormalize()) {
     Value denominator =
         t.product("bhtk,bhk->bht", query,
                   t.repeated(op.getNormalizer(), 1, heads), scale);
-    output =
-        buildQuotient(t, *op.getNormalize(),
-                      getElementTypeOrSelf(op.getQuery()), output, denominator);
+    Value m = op.getRunningMax();
+    output = buildQuotient(t, *op.getNormalize(),
+                           getElementTypeOrSelf(op.getQuery()), output,
+                           denominator, m ? t.repeated(m, 1, heads) : m);
   }
   TensorBuilder narrow(b, op.getLoc(), getElementTypeOrSelf(op.getOutput()));
   return {narrow.convert(output)};
@@ -153,8 +239,6 @@ static SmallVector<Value> rewriteAsPlainRead(ReadOp op, OpBuilder &b) {
 
 LogicalResult mlir::linattn::buildReadGradient(ReadOp op, OpBuilder &b,
                                                Cotangents &c) {
-  if (op.getRunningMax())
-    return emitNoGradient(op) << " for running_max";
   if (failed(
           checkKnownHeads(op, {op.getOutput(), op.getQuery(), op.getState()})))
     return failure();

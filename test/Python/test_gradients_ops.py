@@ -2,6 +2,7 @@
 
 import re
 
+import gradient_oracle as oracle
 import numpy as np
 import pytest
 
@@ -229,14 +230,18 @@ def test_token_maps():
     check(text, operands, formula)
 
 
-@pytest.mark.parametrize("case", ["state", "causal", "softmax"])
+@pytest.mark.parametrize("case", ["state", "stabilized", "causal", "softmax"])
 def test_attention(case):
-    """Grouped heads, a mask, a normalizer."""
+    """Grouped heads, a mask, a normalizer; exponentials that would overflow."""
     operands = draw(q=(B, 4, T, D), k=(B, 2, T, D), v=(B, 2, T, C))
+    if case == "stabilized":
+        operands["k"] += np.float32(200)
+        operands["q"] += np.float32(100)
     mask = np.random.default_rng(2).random((B, T)) < 0.7
     mask[:, 0] = True
     attributes = {
         "state": "feature_map = #linattn.feature_map<elu1>, normalize = #linattn.normalize<eps = 1.0e-6>",
+        "stabilized": "feature_map = #linattn.feature_map<exp>, normalize = #linattn.normalize<eps = 1.0e-30>",
         "causal": "causal, feature_map = #linattn.feature_map<region>, scale = 0.5",
         "softmax": "causal, scale = 0.5",
     }[case]
@@ -252,12 +257,92 @@ def test_attention(case):
     def formula(q, k, v):
         k, v = (x.repeat_interleave(2, 1) for x in (k, v))
         phi = {"state": lambda x: torch.nn.functional.elu(x) + 1, "causal": torch.exp}.get(case, lambda x: x)
-        weights = torch.einsum("bhik,bhjk->bhij", phi(q), phi(k)) * (1.0 if case == "state" else 0.5)
-        seen = torch.tensor(mask)[:, None, None] & (torch.ones(T, T).tril().bool() if case != "state" else True)
+        if case == "stabilized":
+            phi, q, k = torch.exp, q - q.amax(-1, keepdim=True), k - k.amax((2, 3), keepdim=True)
+        is_causal = case in ("causal", "softmax")
+        weights = torch.einsum("bhik,bhjk->bhij", phi(q), phi(k)) * (0.5 if is_causal else 1.0)
+        seen = torch.tensor(mask)[:, None, None] & (torch.ones(T, T).tril().bool() if is_causal else True)
         if case == "softmax":
             return weights.masked_fill(~seen, -torch.inf).softmax(-1) @ v
         weights = torch.where(seen, weights, torch.zeros_like(weights))
         o = weights @ v
-        return o / (weights.sum(-1, keepdim=True) + 1e-6) if case == "state" else o
+        eps = {"state": 1e-6, "stabilized": 1e-30}.get(case)
+        return o if eps is None else o / (weights.sum(-1, keepdim=True) + eps)
 
     check(text, operands, formula, constants=[mask])
+
+
+@pytest.mark.parametrize("case", ["plain", "masked", "decayed", "packed", "empty"])
+def test_state_under_a_running_maximum(case):
+    """S, z and m of the map exp, each with a cotangent, beside the final ones of the recurrence."""
+    states = 3 if case == "packed" else B
+    batch = 1 if case == "packed" else B
+    operands = draw(k=(batch, 1, T, D), v=(batch, 2, T, C), S=(states, 2, D, C), z=(states, 2, D), m=(states, 2))
+    operands["k"] = 3 * operands["k"]
+    operands["m"] += np.float32(6)  # some of the keys are larger, and the first state still counts
+    if case == "decayed":
+        operands["g"] = -np.abs(draw(g=(B, 2, T))["g"]) / np.float32(8)
+    clauses, constants, options = "", [], {}
+    if case == "masked":
+        mask = np.random.default_rng(2).random((B, T)) < 0.7
+        mask[0] = False  # nothing is written
+        clauses, constants, options = " mask(%mask)", [mask], {"mask": torch.tensor(mask)}
+    if case == "packed":
+        offsets = np.array([0, 4, 4, T])
+        clauses, constants, options = " cu_seqlens(%offsets)", [offsets], {"cu_seqlens": torch.tensor(offsets)}
+    if case == "empty":  # as a state without tokens starts
+        operands["m"][0] = np.finfo(np.float32).min
+    types = {name: tensor(*x.shape) for name, x in operands.items()}
+    given = {"masked": ("mask", tensor(B, T, dtype="i1")), "packed": ("offsets", "tensor<4xi64>")}.get(case)
+    gate = " decay(%g)" if case == "decayed" else ""
+    arguments = [*types.items(), *([given] if given else [])]
+    taken = [types["k"], types["v"], *([types["g"]] if gate else []), *([given[1]] if given else []),
+             types["S"], types["z"], types["m"]]  # fmt: skip
+    returned = ", ".join(types[name] for name in "Szm")
+    text = f"""func.func @f({", ".join(f"%{name}: {type_}" for name, type_ in arguments)}) -> ({returned}) {{
+      %r:3 = linattn.state %k, %v{gate}{clauses} init(%S) normalizer(%z) running_max(%m)
+        {{feature_map = #linattn.feature_map<exp>}} : ({", ".join(taken)}) -> ({returned})
+      return %r#0, %r#1, %r#2 : {returned}
+    }}"""
+
+    def formula(k, v, S, z, m, g=None):
+        gates = {} if g is None else {"decay": g}
+        _, *final = oracle.scan(
+            torch.zeros_like(k), k, v, S, z, m, feature_map="exp", normalize={"eps": 1.0}, **gates, **options
+        )
+        return tuple(final)
+
+    check(text, operands, formula, constants=constants)
+
+
+@pytest.mark.parametrize("case", ["abs_floor", "exp"])
+def test_read_under_a_running_maximum(case):
+    """A floor of the true denominator, in shared heads; and queries relative to their own maximum."""
+    operands = draw(q=(B, 4, T, D), S=(B, 2, D, C), z=(B, 2, D), m=(B, 2))
+    if case == "exp":
+        del operands["m"]
+        operands["q"] += np.float32(200)
+        operands["z"] = np.abs(operands["z"])
+    types = {name: tensor(*x.shape) for name, x in operands.items()}
+    out = tensor(B, 4, T, C)
+    clause, attributes = {
+        "abs_floor": (" running_max(%m)", "normalize = #linattn.normalize<abs_floor = 1.0>"),
+        "exp": ("", "feature_map = #linattn.feature_map<exp>, normalize = #linattn.normalize<eps = 1.0e-6>"),
+    }[case]
+    text = f"""func.func @f({", ".join(f"%{name}: {type_}" for name, type_ in types.items())}) -> {out} {{
+      %e = tensor.empty() : {out}
+      %o = linattn.read %q, %S normalizer(%z){clause} into(%e) {{{attributes}}}
+        : ({", ".join(types.values())}, {out}) -> {out}
+      return %o : {out}
+    }}"""
+
+    def formula(q, S, z, m=None):
+        S, z = S.repeat_interleave(2, 1), z.repeat_interleave(2, 1)
+        if m is None:
+            q = torch.exp(q - q.amax(-1, keepdim=True))
+        num, den = q @ S, torch.einsum("bhtk,bhk->bht", q, z)[..., None]
+        if m is None:
+            return num / (den + 1e-6)
+        return num / torch.maximum(den.abs(), torch.exp(-m).repeat_interleave(2, 1)[..., None, None])
+
+    check(text, operands, formula)

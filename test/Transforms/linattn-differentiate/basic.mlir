@@ -183,3 +183,29 @@ func.func @bits(%x: tensor<4xbf16>, %i: tensor<4xi16>) -> tensor<4xbf16> attribu
   %0 = arith.mulf %x, %w : tensor<4xbf16>
   return %0 : tensor<4xbf16>
 }
+
+// A state under a running maximum is that of keys relative to the maximum of all tokens: dV reads it, dk is e^(k − m) times a read.
+
+// CHECK-LABEL: func.func @relative_vjp(
+// CHECK: %[[MAX:.+]] = linalg.generic {{.+}}iterator_types = ["parallel", "parallel", "reduction", "reduction"]
+// CHECK: arith.maximumf
+// CHECK: math.exp
+// CHECK-NOT: linattn.scan
+// CHECK-COUNT-2: linattn.read
+// CHECK: return
+func.func @relative(%k: tensor<1x2x?x4xf32>, %v: tensor<1x2x?x5xf32>, %s: tensor<1x2x4x5xf32>, %z: tensor<1x2x4xf32>, %m: tensor<1x2xf32>) -> (tensor<1x2x4x5xf32>, tensor<1x2x4xf32>, tensor<1x2xf32>) attributes {linattn.differentiate = array<i64: 0, 1>} {
+  %r:3 = linattn.state %k, %v init(%s) normalizer(%z) running_max(%m) {feature_map = #linattn.feature_map<exp>}
+    : (tensor<1x2x?x4xf32>, tensor<1x2x?x5xf32>, tensor<1x2x4x5xf32>, tensor<1x2x4xf32>, tensor<1x2xf32>) -> (tensor<1x2x4x5xf32>, tensor<1x2x4xf32>, tensor<1x2xf32>)
+  return %r#0, %r#1, %r#2 : tensor<1x2x4x5xf32>, tensor<1x2x4xf32>, tensor<1x2xf32>
+}
+
+// Under a decay it is a scan, whose running maximum is a loop over tokens.
+
+// CHECK-LABEL: func.func @relative_decayed_vjp(
+// CHECK: scf.for
+// CHECK: linattn.scan
+func.func @relative_decayed(%k: tensor<1x2x?x4xf32>, %v: tensor<1x2x?x5xf32>, %g: tensor<1x2x?xf32>, %s: tensor<1x2x4x5xf32>, %z: tensor<1x2x4xf32>, %m: tensor<1x2xf32>) -> (tensor<1x2x4x5xf32>, tensor<1x2x4xf32>, tensor<1x2xf32>) attributes {linattn.differentiate = array<i64: 0, 1>} {
+  %r:3 = linattn.state %k, %v decay(%g) init(%s) normalizer(%z) running_max(%m) {feature_map = #linattn.feature_map<exp>}
+    : (tensor<1x2x?x4xf32>, tensor<1x2x?x5xf32>, tensor<1x2x?xf32>, tensor<1x2x4x5xf32>, tensor<1x2x4xf32>, tensor<1x2xf32>) -> (tensor<1x2x4x5xf32>, tensor<1x2x4xf32>, tensor<1x2xf32>)
+  return %r#0, %r#1, %r#2 : tensor<1x2x4x5xf32>, tensor<1x2x4xf32>, tensor<1x2xf32>
+}

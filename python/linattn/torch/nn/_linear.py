@@ -182,17 +182,7 @@ class PerformerAttention(LinearAttention):
     def map_tokens(self, q, k):
         # Early keys may be far below the largest, to which an eps of the usual size would be relative.
         options = {"normalize": True, "scale": 1.0, "eps": 1e-30}
-        if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad):
-            # The stabilised map has no gradient yet.
-            return self._features(q, (-1,)), self._features(k, (1, -1)), {"feature_map": "identity", **options}
         return q, k, {"feature_map": feature_maps.favor(self.projection_matrix), **options}
-
-    def _features(self, x, dims):
-        """e^(Wx − x·x/2 − c): c is a constant of the sum that divides, and is not differentiated."""
-        with torch.autocast(x.device.type, enabled=False):
-            y = x.float() * self.head_dim**-0.25
-            exponents = y @ self.projection_matrix.float().T - y.square().sum(-1, keepdim=True) / 2
-            return torch.exp(exponents - exponents.detach().amax(dims, keepdim=True)).to(x.dtype)
 
     def mix(self, x, cache, cu_seqlens):
         if self.training and self.redraw_every is not None and cache is None:
@@ -200,10 +190,6 @@ class PerformerAttention(LinearAttention):
             if self._steps % self.redraw_every == 0:
                 self.redraw()
         if cache is not None:
-            if torch.is_grad_enabled():
-                raise linattn.UnsupportedError(
-                    "cache: expected it only under torch.no_grad() for PerformerAttention, but gradients are recorded"
-                )
             draw = int(self.draws)
             if cache.parts.setdefault("draw", draw) != draw:
                 raise ValueError(
