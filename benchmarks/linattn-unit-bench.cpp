@@ -61,18 +61,23 @@ static int fail(const Twine &message) {
 
 namespace {
 
+enum class Kind { Scan, AllKeys, Softmax };
+
 struct Rule {
   const char *name;
   /// The rank of decays: none, [H] or [H, T].
   int decayRank;
   bool isDelta;
+  Kind kind = Kind::Scan;
 };
 
 constexpr Rule rules[] = {{"linear", 0, false},
                           {"retention", 1, false},
                           {"scalar decay", 2, false},
                           {"delta", 0, true},
-                          {"gated delta", 2, true}};
+                          {"gated delta", 2, true},
+                          {"linear, all keys", 0, false, Kind::AllKeys},
+                          {"softmax, causal", 0, false, Kind::Softmax}};
 
 /// One rule at one size.
 class Comparison {
@@ -115,7 +120,10 @@ public:
       for (int kernel = 0; kernel < 2; ++kernel)
         times[kernel].push_back(taken[kernel]);
     }
-    double flops = 4.0 * tokens * heads * size * size;
+    // Of softmax two products of half of all pairs.
+    double pairs = 4.0 * tokens * heads * size;
+    double flops =
+        rule.kind == Kind::Softmax ? pairs * tokens / 2 : pairs * size;
     outs() << formatv("| {0} | {1} | {2:F3} | {3:F3} | {4:F2} | {5:F1} | "
                       "{6:E1} |\n",
                       rule.name, size, 1e3 * median(times[0]),
@@ -140,34 +148,50 @@ private:
 
   Expected<Kernel> compile(MatrixUnit unit) const {
     std::string t = formatv("tensor<1x{0}x{1}x{2}xbf16>", heads, tokens, size);
-    std::string s = formatv("tensor<1x{0}x{1}x{1}xf32>", heads, size);
     std::string n = formatv("tensor<1x{0}x{1}xf32>", heads, tokens);
     std::string g =
         rule.decayRank == 1 ? formatv("tensor<{0}xf32>", heads).str() : n;
-    std::string clauses, types;
-    if (rule.decayRank) {
-      clauses += "decay(%g) ";
-      types += g + ", ";
-    }
-    if (rule.isDelta) {
-      clauses += "beta(%b) update(delta) ";
-      types += n + ", ";
-    }
     CompilerOptions options;
     options.matrixUnit = unit;
     options.math = math;
-    return Compiler(options).compile(formatv(R"(
-func.func @f(%q: {0}, %k: {0}, %v: {0}, %g: {2}, %b: {3}) -> {0} {{
-  %zero = arith.constant 0.0 : f32
+    return Compiler(options).compile(
+        formatv(R"(
+func.func @f(%q: {0}, %k: {0}, %v: {0}, %g: {1}, %b: {2}) -> {0} {{
+  {3}
+  return %o : {0}
+})",
+                t, g, n,
+                rule.kind == Kind::Scan ? getScan(t, g, n) : getAttention(t))
+            .str());
+  }
+
+  /// %o, of tokens, decays and betas of these types.
+  std::string getScan(StringRef t, StringRef g, StringRef n) const {
+    std::string s = formatv("tensor<1x{0}x{1}x{1}xf32>", heads, size);
+    std::string clauses, types;
+    if (rule.decayRank) {
+      clauses += "decay(%g) ";
+      types += (g + ", ").str();
+    }
+    if (rule.isDelta) {
+      clauses += "beta(%b) update(delta) ";
+      types += (n + ", ").str();
+    }
+    return formatv(R"(%zero = arith.constant 0.0 : f32
   %e = tensor.empty() : {1}
   %s = linalg.fill ins(%zero : f32) outs(%e : {1}) -> {1}
   %i = tensor.empty() : {0}
-  %o, %last = linattn.scan %q, %k, %v {4}into(%i) init(%s)
-    : ({0}, {0}, {0}, {5}{0}, {1}) -> ({0}, {1})
-  return %o : {0}
-})",
-                                             t, s, g, n, clauses, types)
-                                         .str());
+  %o, %last = linattn.scan %q, %k, %v {2}into(%i) init(%s)
+    : ({0}, {0}, {0}, {3}{0}, {1}) -> ({0}, {1}))",
+                   t, s, clauses, types);
+  }
+  std::string getAttention(StringRef t) const {
+    StringRef how = rule.kind == Kind::Softmax
+                        ? "weights(softmax) {causal, scale = 0.125}"
+                        : "{scale = 0.125}";
+    return formatv("%o = linattn.attention %q, %k, %v {1} : ({0}, {0}, {0}) "
+                   "-> {0}",
+                   t, how);
   }
 
   BufferView view(std::vector<uint16_t> &x) const {

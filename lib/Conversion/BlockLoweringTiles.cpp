@@ -151,11 +151,11 @@ BlockLowering::packTokens(Value matrix, TileRole role, int64_t summands) {
     PackedTiles columns = tilesOf(rows, TileRole::KeyColumns, 1);
     int64_t features = sizeOf(from.tokens, 3);
     if (!decay)
-      return products.packTokenKeyRows(columns, features, {}, {}, 1);
+      return products.packTokenKeyRows(columns, features, {}, 1);
     ChunkVectors::Factors factors = factorsOf(decay.getDecay());
-    return products.packTokenKeyRows(columns, features, factors.between,
-                                     vectors->index(sizeOf(from.tokens, 2)),
-                                     summands);
+    return products.packTokenKeyRows(
+        columns, features,
+        {factors.between, vectors->index(sizeOf(from.tokens, 2))}, summands);
   }
   case TileRole::Scores:
   case TileRole::StrictScores:

@@ -110,8 +110,8 @@ void ChunkProducts::ifFinite(ArrayRef<PackedTiles> matrices,
                              function_ref<void()> tiles, Otherwise vectors) {
   Value all;
   for (const PackedTiles &matrix : matrices) {
-    Value one =
-        matrix.flag ? v.load(matrix.flag, {v.index(0)}) : matrix.isFinite;
+    Value one = matrix.flag && hasBits ? v.load(matrix.flag, {v.index(0)})
+                                       : matrix.isFinite;
     if (one)
       all = all ? arith::AndIOp::create(v.b, v.loc, all, one).getResult() : one;
   }
@@ -123,6 +123,24 @@ void ChunkProducts::ifFinite(ArrayRef<PackedTiles> matrices,
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
+
+void ChunkProducts::multiplyInto(Value into, const PackedTiles &left,
+                                 const PackedTiles &right, Value row,
+                                 int64_t height, Value firstColumn,
+                                 int64_t columns) {
+  for (int64_t column = 0; column < columns; column += tilesEachWay) {
+    int64_t width = std::min(columns - column, tilesEachWay);
+    Block block{row, v.add(firstColumn, v.index(column)), height, width};
+    clear(block);
+    multiply(block, left, right, sizeOf(left.memory, 2));
+    for (auto [n, sum] : llvm::enumerate(block.sums))
+      amx::TileStoreOp::create(
+          v.b, v.loc, into,
+          ValueRange{element(row, n / width, v.index(0)),
+                     v.index((column + n % width) * lines)},
+          sum);
+  }
+}
 
 void ChunkProducts::emit(ChunkScoresOp op, ArrayRef<PackedTiles> matrices,
                          const ChunkVectors::Factors &factors,

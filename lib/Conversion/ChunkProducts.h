@@ -43,29 +43,53 @@ public:
   ChunkProducts(ChunkVectors &v, int64_t tilesEachWay, bool hasBits)
       : v(v), tilesEachWay(tilesEachWay), hasBits(hasBits) {}
 
+  // A matrix goes to memory of its own or to that of `into`, if given.
+
   /// Rows [1, 1, N, M] of f32 as a left operand with N rows.
-  PackedTiles packRows(Value rows, int64_t summands);
+  PackedTiles packRows(Value rows, int64_t summands,
+                       const PackedTiles *into = nullptr);
   /// The same of scores, without what lies above the diagonal, or on it if
   /// `strict`.
   PackedTiles packScores(Value scores, bool strict, int64_t summands);
   /// Rows of tokens as a right operand with M columns.
   PackedTiles packValues(Value rows, int64_t summands);
-  /// A state as a right operand with M columns, in memory of its own or in that
-  /// of `into`.
+  /// A state as a right operand with M columns.
   PackedTiles packState(Value state, int64_t summands,
                         const PackedTiles *into = nullptr);
   /// Keys [1, 1, C, K] as a left operand with K rows, and as a right one with C
   /// columns. `keysT` are `ChunkVectors::transposedKeys`.
-  PackedTiles packKeyRows(Value keys, Value keysT, int64_t summands);
-  PackedTiles packKeyColumns(Value keys, Value keysT, int64_t summands);
+  PackedTiles packKeyRows(Value keys, Value keysT, int64_t summands,
+                          const PackedTiles *into = nullptr);
+  PackedTiles packKeyColumns(Value keys, Value keysT, int64_t summands,
+                             const PackedTiles *into = nullptr);
 
   // The same of tokens in bf16, as they are or negated.
-  PackedTiles packTokenRows(Value tokens, bool isNegated);
+  PackedTiles packTokenRows(Value tokens, bool isNegated,
+                            const PackedTiles *into = nullptr);
   PackedTiles packTokenValues(Value tokens, bool isNegated);
-  PackedTiles packTokenKeyColumns(Value tokens, bool isNegated);
-  /// From `packTokenKeyColumns`; times `factors`, [C] from `row` on, if given.
+  PackedTiles packTokenKeyColumns(Value tokens, bool isNegated,
+                                  const PackedTiles *into = nullptr);
+  /// Tokens from one row on that each have a factor.
+  struct TokenFactors {
+    Value factors; ///< Rows of [C], or null.
+    Value row = {};
+  };
+  /// From `packTokenKeyColumns`.
   PackedTiles packTokenKeyRows(const PackedTiles &columns, int64_t features,
-                               Value factors, Value row, int64_t summands);
+                               const TokenFactors &factors, int64_t summands,
+                               const PackedTiles *into = nullptr);
+  /// A line of a right operand that contracts tokens: vectors of 16 columns of
+  /// two tokens, 16 apart.
+  void packTokenPair(Value low, Value high, const PackedTiles &tiles,
+                     Value column, Value contractionStep, Value line);
+  /// Zeros in such steps of a right operand from `first` on.
+  void clearSteps(const PackedTiles &tiles, Value first);
+
+  /// left · right, of rows of tiles [row, row + height) and so many columns of
+  /// tiles from one on, as those rows of `into`, [rows, 16 · columns] of f32.
+  void multiplyInto(Value into, const PackedTiles &left,
+                    const PackedTiles &right, Value row, int64_t height,
+                    Value firstColumn, int64_t columns);
 
   /// Emits the vector fallback of a product, for matrices that are not finite:
   /// a tile would multiply them by the zeros above the diagonal.
@@ -85,6 +109,11 @@ public:
 
   /// Memory for the summands of a matrix.
   PackedTiles allocate(int64_t lines, int64_t contracted, int64_t summands);
+  /// Emits the branch on whether all numbers of the matrices are finite.
+  void ifFinite(ArrayRef<PackedTiles> matrices, function_ref<void()> tiles,
+                Otherwise vectors);
+  /// Tiles of sums each way of a block.
+  int64_t blockTiles() const { return tilesEachWay; }
 
 private:
   /// Rows of a tile, and elements of a vector that is a row of sums.
@@ -140,8 +169,6 @@ private:
   Value element(Value tile, int64_t i, Value line);
   Value reduceBlocks(int64_t size, Value initial,
                      function_ref<Value(Value, int64_t, Value)> body);
-  void ifFinite(ArrayRef<PackedTiles> matrices, function_ref<void()> tiles,
-                Otherwise vectors);
 
   ChunkVectors &v;
   int64_t tilesEachWay;

@@ -108,6 +108,8 @@ Value ChunkProducts::finishProbe(Value probe) {
 
 /// Leaves word of it in memory.
 void ChunkProducts::storeProbe(Value probe, const PackedTiles &tiles) {
+  if (!tiles.flag)
+    return;
   if (Value isFinite = finishProbe(probe))
     v.store(isFinite, tiles.flag, {v.index(0)});
 }
@@ -200,18 +202,20 @@ ChunkProducts::pack(int64_t size, int64_t contracted, int64_t summands,
   return tiles;
 }
 
-PackedTiles ChunkProducts::packRows(Value rows, int64_t summands) {
-  return pack(sizeOf(rows, 2), sizeOf(rows, 3), summands,
-              /*pairsFeatures=*/true, /*isLeft=*/true,
-              [&](const Place &place, bool isHalf) -> TwoVectors {
-                Value t = element(place.tile, 0, place.line);
-                Value d = v.mul(place.step, v.index(step));
-                return {v.loadVector(rows, v.at(t, d), lines),
-                        isHalf ? v.zeros(lines)
-                               : v.loadVector(rows,
-                                              v.at(t, v.add(d, v.index(lines))),
-                                              lines)};
-              });
+PackedTiles ChunkProducts::packRows(Value rows, int64_t summands,
+                                    const PackedTiles *into) {
+  return pack(
+      sizeOf(rows, 2), sizeOf(rows, 3), summands,
+      /*pairsFeatures=*/true, /*isLeft=*/true,
+      [&](const Place &place, bool isHalf) -> TwoVectors {
+        Value t = element(place.tile, 0, place.line);
+        Value d = v.mul(place.step, v.index(step));
+        return {v.loadVector(rows, v.at(t, d), lines),
+                isHalf ? v.zeros(lines)
+                       : v.loadVector(rows, v.at(t, v.add(d, v.index(lines))),
+                                      lines)};
+      },
+      into);
 }
 
 PackedTiles ChunkProducts::packScores(Value scores, bool strict,
@@ -261,33 +265,37 @@ PackedTiles ChunkProducts::packState(Value state, int64_t summands,
 }
 
 PackedTiles ChunkProducts::packKeyRows(Value keys, Value keysT,
-                                       int64_t summands) {
-  return pack(sizeOf(keys, 3), sizeOf(keys, 2), summands,
-              /*pairsFeatures=*/false, /*isLeft=*/true,
-              [&](const Place &place, bool isHalf) -> TwoVectors {
-                Value d = element(place.tile, 0, place.line);
-                auto tokens = [&](int64_t half) {
-                  Value block =
-                      v.add(v.mul(place.step, v.index(2)), v.index(half));
-                  return v.loadVector(keysT, {block, d, v.index(0)}, lines);
-                };
-                return {tokens(0), isHalf ? v.zeros(lines) : tokens(1)};
-              });
+                                       int64_t summands,
+                                       const PackedTiles *into) {
+  return pack(
+      sizeOf(keys, 3), sizeOf(keys, 2), summands,
+      /*pairsFeatures=*/false, /*isLeft=*/true,
+      [&](const Place &place, bool isHalf) -> TwoVectors {
+        Value d = element(place.tile, 0, place.line);
+        auto tokens = [&](int64_t half) {
+          Value block = v.add(v.mul(place.step, v.index(2)), v.index(half));
+          return v.loadVector(keysT, {block, d, v.index(0)}, lines);
+        };
+        return {tokens(0), isHalf ? v.zeros(lines) : tokens(1)};
+      },
+      into);
 }
 
 PackedTiles ChunkProducts::packKeyColumns(Value keys, Value keysT,
-                                          int64_t summands) {
-  return pack(sizeOf(keys, 2), sizeOf(keys, 3), summands,
-              /*pairsFeatures=*/true, /*isLeft=*/false,
-              [&](const Place &place, bool) -> TwoVectors {
-                Value d = v.add(v.mul(place.step, v.index(step)),
-                                v.mul(place.line, v.index(2)));
-                auto feature = [&](Value d) {
-                  return v.loadVector(keysT, {place.tile, d, v.index(0)},
-                                      lines);
-                };
-                return {feature(d), feature(v.add(d, v.index(1)))};
-              });
+                                          int64_t summands,
+                                          const PackedTiles *into) {
+  return pack(
+      sizeOf(keys, 2), sizeOf(keys, 3), summands,
+      /*pairsFeatures=*/true, /*isLeft=*/false,
+      [&](const Place &place, bool) -> TwoVectors {
+        Value d = v.add(v.mul(place.step, v.index(step)),
+                        v.mul(place.line, v.index(2)));
+        auto feature = [&](Value d) {
+          return v.loadVector(keysT, {place.tile, d, v.index(0)}, lines);
+        };
+        return {feature(d), feature(v.add(d, v.index(1)))};
+      },
+      into);
 }
 
 //===----------------------------------------------------------------------===//
@@ -317,9 +325,10 @@ Value ChunkProducts::negated(Value pairs) {
   return vector::BitCastOp::create(v.b, v.loc, pairs.getType(), flipped);
 }
 
-PackedTiles ChunkProducts::packTokenRows(Value tokens, bool isNegated) {
+PackedTiles ChunkProducts::packTokenRows(Value tokens, bool isNegated,
+                                         const PackedTiles *into) {
   int64_t features = sizeOf(tokens, 3);
-  PackedTiles tiles = allocate(sizeOf(tokens, 2), features, 1);
+  PackedTiles tiles = into ? *into : allocate(sizeOf(tokens, 2), features, 1);
   v.forEach(v.index(sizeOf(tokens, 2) / lines), [&](Value tile) {
     v.forEach(v.index(lines), [&](Value line) {
       for (int64_t k = 0; k < int64_t(llvm::divideCeil(features, step)); ++k) {
@@ -374,8 +383,10 @@ PackedTiles ChunkProducts::packTokenValues(Value tokens, bool isNegated) {
 }
 
 /// Pairs of features are words, and the tile is the transpose of words.
-PackedTiles ChunkProducts::packTokenKeyColumns(Value tokens, bool isNegated) {
-  PackedTiles tiles = allocate(sizeOf(tokens, 2), sizeOf(tokens, 3), 1);
+PackedTiles ChunkProducts::packTokenKeyColumns(Value tokens, bool isNegated,
+                                               const PackedTiles *into) {
+  PackedTiles tiles =
+      into ? *into : allocate(sizeOf(tokens, 2), sizeOf(tokens, 3), 1);
   auto pairs = VectorType::get(step, v.b.getBF16Type());
   v.forEach(v.index(sizeOf(tokens, 2) / lines), [&](Value tile) {
     forEachStep(sizeOf(tokens, 3), [&](Value k, bool isHalf) {
@@ -431,10 +442,13 @@ ChunkProducts::TwoLines ChunkProducts::splitWords(const TwoVectors &words,
 }
 
 PackedTiles ChunkProducts::packTokenKeyRows(const PackedTiles &columns,
-                                            int64_t features, Value factors,
-                                            Value row, int64_t summands) {
+                                            int64_t features,
+                                            const TokenFactors &given,
+                                            int64_t summands,
+                                            const PackedTiles *into) {
   int64_t blocks = sizeOf(columns.memory, 1);
-  PackedTiles tiles = allocate(features, blocks * lines, summands);
+  PackedTiles tiles =
+      into ? *into : allocate(features, blocks * lines, summands);
   auto wide = VectorType::get(lines, v.b.getI32Type());
   auto load = [&](int64_t block, Value k, Value m) -> Value {
     auto pairs = VectorType::get(step, v.b.getBF16Type());
@@ -444,18 +458,22 @@ PackedTiles ChunkProducts::packTokenKeyRows(const PackedTiles &columns,
     return vector::BitCastOp::create(v.b, v.loc, wide, x);
   };
   auto factorAt = [&](int64_t block) {
-    return v.loadVector(factors, {row, v.index(block * lines)}, lines);
+    return v.loadVector(given.factors, {given.row, v.index(block * lines)},
+                        lines);
   };
   Value probe = startProbe();
   for (int64_t n = 0; n < int64_t(llvm::divideCeil(blocks, 2)); ++n) {
     bool isHalf = 2 * n + 1 == blocks;
     TwoVectors own;
-    if (factors)
+    if (given.factors)
       own = {factorAt(2 * n), isHalf ? v.zeros(lines) : factorAt(2 * n + 1)};
     auto packWords = [&](Value k, Value m, Value probe) {
       TwoVectors words{load(2 * n, k, m),
                        isHalf ? splatOf(v, wide, 0) : load(2 * n + 1, k, m)};
       auto [even, odd] = splitWords(words, own, summands, probe);
+      if (tiles.flag && !given.factors)
+        for (Value pairs : {even.front(), odd.front()})
+          enlarge(probe, pairs);
       Value d = v.add(v.mul(k, v.index(step)), v.mul(m, v.index(2)));
       Value tile = v.div(d, v.index(lines)), line = v.rem(d, v.index(lines));
       Value next = v.add(line, v.index(1));
@@ -472,7 +490,29 @@ PackedTiles ChunkProducts::packTokenKeyRows(const PackedTiles &columns,
     };
     probe = reduceSteps(features, probe, packStep);
   }
-  if (factors)
+  if (tiles.flag)
+    storeProbe(probe, tiles);
+  else if (given.factors)
     tiles.isFinite = finishProbe(probe);
   return tiles;
+}
+
+void ChunkProducts::packTokenPair(Value low, Value high,
+                                  const PackedTiles &tiles, Value column,
+                                  Value contractionStep, Value line) {
+  Value unused = startProbe();
+  for (auto [s, pairs] :
+       llvm::enumerate(split(low, high, tiles.summands, unused)))
+    storePairs(pairs, tiles, s, {column, contractionStep, line});
+}
+
+void ChunkProducts::clearSteps(const PackedTiles &tiles, Value first) {
+  Value none = v.constant(VectorType::get(step, v.b.getBF16Type()), 0.0);
+  v.forEach(first, v.index(sizeOf(tiles.memory, 2)), 1, [&](Value k) {
+    v.forEach(v.index(lines), [&](Value line) {
+      for (int64_t tile = 0; tile < sizeOf(tiles.memory, 1); ++tile)
+        for (int64_t s = 0; s < tiles.summands; ++s)
+          storePairs(none, tiles, s, {v.index(tile), k, line});
+    });
+  });
 }

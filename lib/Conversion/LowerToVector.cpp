@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OutputNorm.h"
+#include "QuadraticTile.h"
 #include "RecurrenceBuilder.h"
 #include "ScanStates.h"
 #include "Softmax.h"
@@ -24,6 +25,7 @@
 #include "linattn/Transforms/Forms.h"
 #include "linattn/Transforms/Prologue.h"
 #include "linattn/Transforms/Transforms.h"
+#include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -191,12 +193,18 @@ struct StatesAround {
   ValueReads valueReads;
 };
 
+/// The options of the pass.
+struct VectorOptions {
+  int64_t vectorBits, registers, l1, tiles;
+  bool exact;
+};
+
 template <typename OpTy>
-struct ToVector : OpRewritePattern<OpTy> {
-  ToVector(MLIRContext *context, int64_t vectorBits, int64_t registers,
-           int64_t l1, const StatesAround &states)
-      : OpRewritePattern<OpTy>(context), vectorBits(vectorBits),
-        registers(registers), l1(l1), states(states) {}
+struct ToVector : OpRewritePattern<OpTy>, private VectorOptions {
+  ToVector(MLIRContext *context, const VectorOptions &options,
+           const StatesAround &states)
+      : OpRewritePattern<OpTy>(context), VectorOptions(options),
+        states(states) {}
 
   LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
@@ -211,6 +219,8 @@ struct ToVector : OpRewritePattern<OpTy> {
     if constexpr (std::is_same_v<OpTy, QuadraticOp>) {
       if (op.getConfig() && op.getConfig()->getForm() == Form::Token)
         lowerToQuadraticRows(rewriter, op, shape);
+      else if (tiles && op.getSummands())
+        lowerToQuadraticUnit(rewriter, op, tiles, /*hasBits=*/!exact);
       else
         lowerToQuadraticTile(rewriter, op, shape);
     } else if constexpr (std::is_same_v<OpTy, ScanOp>) {
@@ -318,7 +328,6 @@ private:
     lowerToChunkTile(b, op, shape, sizes, {few + 1});
   }
 
-  int64_t vectorBits, registers, l1;
   const StatesAround &states;
 };
 
@@ -349,8 +358,9 @@ struct LinAttnLowerToVectorPass final
     states.initial = takeInitialStates();
     RewritePatternSet patterns(&getContext());
     patterns.add<ToVector<ScanOp>, ToVector<StateOp>, ToVector<ReadOp>,
-                 ToVector<QuadraticOp>>(&getContext(), vectorBits, registers,
-                                        l1, states);
+                 ToVector<QuadraticOp>>(
+        &getContext(), VectorOptions{vectorBits, registers, l1, tiles, exact},
+        states);
     populateRecurrencePatterns(patterns, vectorBits);
     populateSoftmaxPatterns(patterns, vectorBits, registers);
     populateRowPatterns(patterns, vectorBits);

@@ -133,6 +133,8 @@ protected:
   }
 
   bool stabilised() { return op.getNormalize().has_value(); }
+  /// The score of a key that a query does not see.
+  double hiddenScore() { return softmax ? minusInfinity : 0.0; }
 
   QuadraticOp op;
   bool softmax;

@@ -30,8 +30,11 @@ public:
 
 protected:
   int64_t blockKeys() { return shape.block; }
-  /// 128 queries share one packing of the keys, or one panel that is wider.
-  int64_t panelsPerTask() { return std::max<int64_t>(128 / shape.cols, 1); }
+  /// So many queries share one packing of the keys, or one panel that is wider.
+  int64_t sharedQueries = 128;
+  int64_t panelsPerTask() {
+    return std::max<int64_t>(sharedQueries / shape.cols, 1);
+  }
   int64_t queriesOfTask() { return panelsPerTask() * shape.cols; }
   /// Takes the queries of a task from this one on, or those that are left.
   void setQueries(Value first);

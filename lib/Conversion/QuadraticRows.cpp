@@ -87,7 +87,7 @@ void QuadraticRows::emitRow(Value query) {
 
 /// Scores of one block; entries without a key have weight 0.
 void QuadraticRows::scoreKeys(Value count) {
-  Value none = constant(type, softmax ? minusInfinity : 0.0);
+  Value none = constant(type, hiddenScore());
   forEach(count, [&](Value j) {
     Value score = scoreKey(j), token = add(firstKey, j);
     score = emitAdjustedScore(b, loc, op, score, slope, position, token);

@@ -24,61 +24,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "QuadraticPanels.h"
+#include "QuadraticTile.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
-
-namespace {
-
-class QuadraticTile : public QuadraticPanels {
-public:
-  QuadraticTile(OpBuilder &b, QuadraticOp op, TileShape shape,
-                Value logSum = {},
-                std::optional<Dropout> dropout = std::nullopt)
-      : QuadraticPanels(b, op, shape, dropout), logSum(logSum) {}
-
-  void emit();
-
-private:
-  void emitTask();
-  void allocateScratch();
-  void decidePrefetches(Value panel);
-  void packQueries();
-  void packKeys(Value count);
-  void initialize();
-  void processPanel(Value panel, Value count);
-  Value seesBlock(Value panel, Value count);
-  void scorePanel(Value panel, Value count);
-  void prefetchQueries(Value panel, Value j);
-  void prefetchWhileAccumulating(Value panel, Value i, Value column);
-  void prefetchNextBlock(Value operand, Value head, Value j, int64_t count);
-  void prefetchTokens(Value operand, SmallVector<Value> place, Value first,
-                      int64_t count, Value column, Value width,
-                      bool isWritten = false);
-  Value isZero(Value i) {
-    return compare(arith::CmpIPredicate::eq, i, index(0));
-  }
-  Value both(Value x, Value y) { return arith::AndIOp::create(b, loc, x, y); }
-  void hidePanel(Value panel, Value count);
-  void weighPanel(Value panel, Value count);
-  void accumulatePanel(Value panel, Value count);
-  SmallVector<Value> accumulateRows(Value panel, Value i, Value column,
-                                    Value count, ArrayRef<Value> initial);
-  void writeOutputs();
-
-  /// [B, H, Tq], or null: where the log-sum-exp of each row goes.
-  Value logSum;
-  /// i1: whether the tiles of this block prefetch outputs, queries of the next
-  /// task, and, at their first panel, keys and values of the next block.
-  struct {
-    Value outputs, queries, keys;
-  } fetches;
-  Value rows, transposed, keys, values, scores, output, maxima, sums,
-      corrections;
-};
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Tasks
@@ -113,7 +62,7 @@ void QuadraticTile::emitTask() {
                  });
                });
   writeOutputs();
-  freeScratch();
+  freeTask();
 }
 
 /// A panel prefetches at the block of keys where its first query begins.
@@ -156,14 +105,17 @@ void QuadraticTile::packQueries() {
 
 void QuadraticTile::packKeys(Value count) { packBlock(keys, values, count); }
 
-void QuadraticTile::initialize() {
+/// The maxima and sums of a panel before its first key.
+void QuadraticTile::clearSums(Value panel) {
   auto [maximum, sum] = emptyRow();
-  Value initialMaximum = splat(maximum, shape.cols),
-        initialSum = splat(sum, shape.cols);
+  storeVector(splat(sum, shape.cols), sums, {panel, index(0)});
+  if (softmax)
+    storeVector(splat(maximum, shape.cols), maxima, {panel, index(0)});
+}
+
+void QuadraticTile::initialize() {
   forEach(panelCount(), [&](Value panel) {
-    storeVector(initialSum, sums, {panel, index(0)});
-    if (softmax)
-      storeVector(initialMaximum, maxima, {panel, index(0)});
+    clearSums(panel);
     forEach(index(shape.cols), [&](Value i) {
       forEach(index(0), valueSize, shape.cols, [&](Value e) {
         storeVector(zeros(shape.cols), output, {panel, i, e});
@@ -279,7 +231,7 @@ void QuadraticTile::prefetchTokens(Value operand, SmallVector<Value> place,
 void QuadraticTile::hidePanel(Value panel, Value count) {
   forEach(count, [&](Value j) {
     Value s = loadVector(scores, {j, index(0)}, shape.cols);
-    s = maskScores(s, panel, j, softmax ? minusInfinity : 0.0);
+    s = maskScores(s, panel, j, hiddenScore());
     storeVector(s, scores, {j, index(0)});
   });
 }
@@ -417,14 +369,18 @@ void QuadraticTile::accumulatePanel(Value panel, Value count) {
   });
 }
 
+Value QuadraticTile::finishRow(Value panel, Value lane, Value query) {
+  Value sum = load(sums, {panel, lane});
+  if (logSum)
+    store(addf(load(maxima, {panel, lane}), math::LogOp::create(b, loc, sum)),
+          logSum, {batch, head, query});
+  return inverseOf(sum);
+}
+
 void QuadraticTile::writeOutputs() {
   forEach(range.queryCount, [&](Value i) {
     Value panel = div(i, index(shape.cols)), lane = rem(i, index(shape.cols));
-    Value sum = load(sums, {panel, lane});
-    if (logSum)
-      store(addf(load(maxima, {panel, lane}), math::LogOp::create(b, loc, sum)),
-            logSum, {batch, head, add(range.firstQuery, i)});
-    Value inverse = inverseOf(sum);
+    Value inverse = finishRow(panel, lane, add(range.firstQuery, i));
     forEach(index(0), dim(op.getValue(), 3), shape.cols, [&](Value column) {
       Value o = loadVector(output, {panel, lane, column}, shape.cols);
       writeRow(o, inverse, add(range.firstQuery, i), column);

@@ -79,17 +79,9 @@ static SmallVector<Named> named(ValueRange values, StringRef name) {
 static LogicalResult verifySummands(Operation *op, Type type,
                                     std::optional<ArrayRef<int64_t>> summands,
                                     ValueRange matrices) {
-  if (!summands)
-    return success();
-  if (!type.isF32())
+  if (summands && !type.isF32())
     return op->emitOpError("expected summands only in f32, but got ") << type;
-  if (summands->size() != matrices.size())
-    return op->emitOpError("expected summands of ")
-           << matrices.size() << " matrices, but got " << summands->size();
-  for (int64_t count : *summands)
-    if (count < 1 || count > 3)
-      return op->emitOpError("expected 1, 2 or 3 summands, but got ") << count;
-  return success();
+  return verify::verifySummands(op, summands, matrices.size());
 }
 
 //===----------------------------------------------------------------------===//

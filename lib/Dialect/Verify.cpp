@@ -128,8 +128,13 @@ SmallVector<DimRelation> QuadraticOp::getDimRelations() {
 }
 
 LogicalResult QuadraticOp::verify() {
-  if (failed(verifySemantics(*this)))
+  if (failed(verifySemantics(*this)) ||
+      failed(verifySummands(*this, getSummands(), /*matrices=*/4)))
     return failure();
+  Type type = getElementTypeOrSelf(getQuery());
+  if (getSummands() && !type.isBF16()) // (Q1)
+    return emitOpError("expected summands only for bf16 tokens, but got ")
+           << type;
   return verifyAttention(*this, getOutput());
 }
 

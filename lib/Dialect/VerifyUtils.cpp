@@ -232,3 +232,17 @@ LogicalResult verify::verifySemantics(DestinationStyleOpInterface op) {
   return op->emitOpError("expected all operands to be tensors or all to be "
                          "buffers, but got a mixture");
 }
+
+LogicalResult verify::verifySummands(Operation *op,
+                                     std::optional<ArrayRef<int64_t>> summands,
+                                     size_t matrices) {
+  if (!summands)
+    return success();
+  if (summands->size() != matrices)
+    return op->emitOpError("expected summands of ")
+           << matrices << " matrices, but got " << summands->size();
+  for (int64_t count : *summands)
+    if (count < 1 || count > 3)
+      return op->emitOpError("expected 1, 2 or 3 summands, but got ") << count;
+  return success();
+}

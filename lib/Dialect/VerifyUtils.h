@@ -128,6 +128,12 @@ LogicalResult verifyConstantDecay(Operation *op, Named decay);
 /// Structured ops return their tensors, or nothing on buffers.
 LogicalResult verifySemantics(DestinationStyleOpInterface op);
 
+/// Checks that `summands`, if present, are a number from 1 to 3 for each
+/// matrix.
+LogicalResult verifySummands(Operation *op,
+                             std::optional<ArrayRef<int64_t>> summands,
+                             size_t matrices);
+
 } // namespace mlir::linattn::verify
 
 #endif // LINATTN_LIB_DIALECT_VERIFYUTILS_H

@@ -96,9 +96,6 @@ static void addChunkTasks(OpPassManager &functions,
   functions.addPass(createLinAttnExpandFormPass(expand));
   functions.addPass(createLinAttnCanonicalizePass());
   functions.addPass(createCSEPass());
-  if (forUnit)
-    functions.addPass(
-        createLinAttnSelectSummandsPass({bool(options.fastProducts)}));
 }
 
 void mlir::linattn::buildOptimizationPipeline(
@@ -126,6 +123,9 @@ void mlir::linattn::buildOptimizationPipeline(
   functions.addPass(createLinAttnToQuadraticPass());
   functions.addPass(createLinAttnCanonicalizePass());
   functions.addPass(createCSEPass());
+  if (options.matrixUnit != ::linattn::MatrixUnit::None)
+    functions.addPass(
+        createLinAttnSelectSummandsPass({bool(options.fastProducts)}));
   addContract(pm, "structured");
 }
 
@@ -146,14 +146,16 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
   chunks.registers = options.registers;
   chunks.l1 = options.l1;
   chunks.exact = options.prime >= 0;
+  LinAttnLowerToVectorPassOptions vector;
   if (options.matrixUnit != ::linattn::MatrixUnit::None) {
     // Eight tile registers hold four tiles of sums, 32 vector registers one.
     chunks.tiles = options.matrixUnit == ::linattn::MatrixUnit::Dot ? 1 : 2;
+    vector.tiles = chunks.tiles;
+    vector.exact = chunks.exact;
     // Tiles come with AVX-512, and are emulated in vectors of any width.
     chunks.vectorBits = 512;
   }
   pm.addNestedPass<func::FuncOp>(createLinAttnLowerChunksToVectorPass(chunks));
-  LinAttnLowerToVectorPassOptions vector;
   vector.vectorBits = options.vectorBits;
   vector.registers = options.registers;
   vector.l1 = options.l1;

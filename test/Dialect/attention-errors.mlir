@@ -434,3 +434,27 @@ func.func @quadratic_result(%q: tensor<2x4x6x8xf32>) {
   linattn.quadratic %q, %q, %q into(%q) : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>) -> ()
   return
 }
+
+// -----
+
+func.func @summands_of_few_matrices(%q: tensor<2x4x6x16xbf16>) {
+  // expected-error @+1 {{expected summands of 4 matrices, but got 2}}
+  linattn.quadratic %q, %q, %q into(%q) {summands = array<i64: 1, 1>} : (tensor<2x4x6x16xbf16>, tensor<2x4x6x16xbf16>, tensor<2x4x6x16xbf16>, tensor<2x4x6x16xbf16>) -> tensor<2x4x6x16xbf16>
+  return
+}
+
+// -----
+
+func.func @too_many_summands(%q: tensor<2x4x6x16xbf16>) {
+  // expected-error @+1 {{expected 1, 2 or 3 summands, but got 4}}
+  linattn.quadratic %q, %q, %q into(%q) {summands = array<i64: 1, 1, 4, 1>} : (tensor<2x4x6x16xbf16>, tensor<2x4x6x16xbf16>, tensor<2x4x6x16xbf16>, tensor<2x4x6x16xbf16>) -> tensor<2x4x6x16xbf16>
+  return
+}
+
+// -----
+
+func.func @summands_of_f16(%q: tensor<2x4x6x16xf16>) {
+  // expected-error @+1 {{expected summands only for bf16 tokens, but got 'f16'}}
+  linattn.quadratic %q, %q, %q into(%q) {summands = array<i64: 1, 1, 2, 1>} : (tensor<2x4x6x16xf16>, tensor<2x4x6x16xf16>, tensor<2x4x6x16xf16>, tensor<2x4x6x16xf16>) -> tensor<2x4x6x16xf16>
+  return
+}

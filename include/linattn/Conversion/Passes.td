@@ -88,7 +88,9 @@ def LinAttnLowerToVectorPass
       one chunk, one of up to `few` tokens goes token by token: the code compares
       each sequence's own length.
 
-    `linattn.quadratic` runs block by block with a running maximum. The small
+    `linattn.quadratic` runs block by block with a running maximum; with `tiles`, one with
+    `summands` makes its products as `amx.tile_mulf`, scores and outputs transposed, in
+    blocks of 128 keys. The small
     recurrences (`linattn.selective_scan` and its like) run a few vectors of
     channels from the first token to the last. A `linattn.feature_map` of whole
     tokens multiplies blocks of them with its packed matrices. Tile sizes come
@@ -121,10 +123,16 @@ def LinAttnLowerToVectorPass
     Option<"l1", "l1", "int64_t", /*default=*/"0",
            "Bytes of a core's first data cache; 0: not known. Rows that may "
            "lie pages apart are prefetched into it if it exceeds 32 KiB, else "
-           "into the second cache">
+           "into the second cache">,
+    Option<"tiles", "tiles", "int64_t", /*default=*/"0",
+           "Products with summands are those of AMX's tiles, in blocks of so many each way, "
+           "1 or 2; their vectors have 512 bits. 0: in vectors">,
+    Option<"exact", "exact", "bool", /*default=*/"false",
+           "Numbers will be elements of a prime field: tiles are packed without "
+           "arithmetic on their bits">
   ];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::amx::AMXDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"
   ];

@@ -139,4 +139,8 @@ def LinAttn_ConfigAttr : LinAttn_Attr<"Config", "config"> {
   let genVerifyDecl = 1;
 }
 
+// A matrix unit multiplies bf16 numbers. `summands` says how many of them stand
+// for one element of each matrix of a product.
+def LinAttn_Summands : OptionalAttr<DenseI64ArrayAttr>;
+
 #endif // LINATTN_DIALECT_LINATTNATTRS_TD

@@ -46,10 +46,6 @@ class LinAttn_ChunkOp<string mnemonic, list<Trait> traits = []>
   }];
 }
 
-// A matrix unit multiplies bf16 numbers. `summands` says how many of them stand
-// for one element of each matrix of a product.
-def LinAttn_Summands : OptionalAttr<DenseI64ArrayAttr>;
-
 //===----------------------------------------------------------------------===//
 // pack, unpack
 //===----------------------------------------------------------------------===//

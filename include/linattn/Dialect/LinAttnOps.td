@@ -178,8 +178,14 @@ def LinAttn_QuadraticOp : LinAttn_StructuredOp<"quadratic", [AttrSizedOperandSeg
     j ≤ i + Tk − Tq, so that a tile of queries, or new queries over a cache of
     keys, are causal too.
 
+    `summands` permits a matrix unit to replace each element of queries, keys,
+    weights and values by so many bf16 numbers, as those of `linattn.chunk.scores`.
+    A lowering may ignore it.
+
     Constraints: (A1) to (A17) of `linattn.attention` without (A5), the
-    destination in place of the result.
+    destination in place of the result, and
+    - (Q1) summands are four numbers, of queries, keys, weights and values, each 1, 2
+      or 3; tokens are in bf16.
 
     Example:
 
@@ -202,7 +208,8 @@ def LinAttn_QuadraticOp : LinAttn_StructuredOp<"quadratic", [AttrSizedOperandSeg
     OptionalAttr<LinAttn_FeatureMapAttr>:$feature_map,
     OptionalAttr<LinAttn_NormalizeAttr>:$normalize,
     OptionalAttr<F64Attr>:$scale,
-    OptionalAttr<LinAttn_ConfigAttr>:$config);
+    OptionalAttr<LinAttn_ConfigAttr>:$config,
+    LinAttn_Summands:$summands);
   let results = (outs Variadic<LinAttn_Tokens>:$results);
   let regions = (region MaxSizedRegion<1>:$phi);
   let builders = [

@@ -85,7 +85,9 @@ def LinAttnSelectSummandsPass
   let summary = "Choose by how many bf16 numbers a matrix unit replaces an f32";
   let description = [{
     Writes the `summands` of the products of a chunk on tensors that a matrix unit can
-    run: in f32, of one head, with sizes that are known multiples of 16.
+    run: in f32, of one head, with sizes that are known multiples of 16. So it does of a
+    `linattn.quadratic` of bf16 tokens without a feature map, of 16 queries or more, with
+    such head sizes: queries, keys and values are exact, weights are one of the others below.
 
     | matrix | summands | under `fast-products` |
     |---|---|---|

@@ -36,3 +36,11 @@ func.func @gated_delta(%q: !rows, %k: !rows, %v: !rows, %g: !gates, %b: !gates, 
     : (!rows, !rows, !rows, !gates, !gates, !rows, !state) -> (!rows, !state)
   return %r#0, %r#1 : !rows, !state
 }
+
+// CHECK-LABEL: softmax__task:
+// CHECK:         tdpbf16ps
+// CHECK:         tilerelease
+func.func @softmax(%q: !rows, %k: !rows, %v: !rows) -> !rows {
+  %r = linattn.attention %q, %k, %v weights(softmax) {causal, scale = 0.0883883} : (!rows, !rows, !rows) -> !rows
+  return %r : !rows
+}

@@ -57,3 +57,14 @@ func.func @wide(%x: tensor<1x1x32x32xbf16>, %y: tensor<1x1x32x32xf32>, %e: tenso
   %p = linattn.chunk.scores %q, %k into(%e) : (tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
   return %p : tensor<1x1x32x32xf32>
 }
+
+// Attention over keys: tokens are exact, weights are not.
+
+// CHECK-LABEL: func.func @quadratic(
+// CHECK:         linattn.quadratic {{.*}}summands = array<i64: 1, 1, 2, 1>
+// FAST-LABEL: func.func @quadratic(
+// FAST:          linattn.quadratic {{.*}}summands = array<i64: 1, 1, 1, 1>
+func.func @quadratic(%x: tensor<1x2x?x48xbf16>) -> tensor<1x2x?x48xbf16> {
+  %o = linattn.quadratic %x, %x, %x weights(softmax) into(%x) : (tensor<1x2x?x48xbf16>, tensor<1x2x?x48xbf16>, tensor<1x2x?x48xbf16>, tensor<1x2x?x48xbf16>) -> tensor<1x2x?x48xbf16>
+  return %o : tensor<1x2x?x48xbf16>
+}

@@ -221,10 +221,41 @@ TEST(MatrixUnit, SumsAllKeysWithoutAMask) {
   }
 }
 
+AttentionCase softmaxOf(std::string name, int64_t size) {
+  return AttentionCase(std::move(name))
+      .type(DType::BF16)
+      .sizes(size, size)
+      .heads(4, 2, 2)
+      .batches(1)
+      .tokens(300)
+      .softmax()
+      .causal()
+      .open(Extents::Static);
+}
+
+void checkErrors(const AttentionCase &c, Math math, double bound) {
+  SCOPED_TRACE(c.name);
+  std::vector<Buffer> inputs = c.getInputs();
+  Array expected = c.getExpected(inputs);
+  std::vector<Buffer> results = runInTiles(c.getText(), inputs, math);
+  ASSERT_EQ(results.size(), 1u);
+  record(c.name, results[0], expected);
+  expectClose(results[0], expected, "o", bound);
+}
+
+TEST(MatrixUnit, WeighsKeysInTwoSummands) {
+  for (int64_t size : {64, 128, 80})
+    checkErrors(softmaxOf("softmax, D = " + std::to_string(size), size),
+                Math::Strict, outputRounding + stateError);
+  checkErrors(softmaxOf("softmax of all keys", 64).tokens(40, 300),
+              Math::Strict, outputRounding + stateError);
+}
+
 TEST(MatrixUnit, ErrsByASummandUnderFastMath) {
   checkErrors(
       {named("linear"), named("gated delta").delta().decayed(Decay::Token)},
       Math::Fast, 8e-3, 8e-3);
+  checkErrors(softmaxOf("softmax, fast", 64), Math::Fast, 8e-3);
 }
 
 TEST(MatrixUnit, ErrsByASummandInDotProducts) {
@@ -252,7 +283,8 @@ TEST(MatrixUnit, ErrsByASummandInDotProducts) {
 //===----------------------------------------------------------------------===//
 
 /// Results are finite where those of vectors are.
-void checkSpoilt(const ScanCase &c) {
+template <typename CaseTy>
+void checkSpoilt(const CaseTy &c) {
   SCOPED_TRACE(c.name);
   for (double spoilt : {std::numeric_limits<double>::quiet_NaN(),
                         std::numeric_limits<double>::infinity()})
@@ -280,6 +312,7 @@ TEST(MatrixUnit, KeepsNaNBehindItsToken) {
   checkSpoilt(named("linear"));
   checkSpoilt(named("a decay per token").decayed(Decay::Token));
   checkSpoilt(named("gated delta").delta().decayed(Decay::Token));
+  checkSpoilt(softmaxOf("softmax", 32));
 }
 
 /// Where a matrix is not finite, all three products are those of
@@ -361,8 +394,9 @@ TEST(MatrixUnit, IsVectorsWhereDotProductsWouldNeedSummands) {
   expectVectors(*vectors, *dots, c.getInputs());
 }
 
-TEST(MatrixUnit, GivesTheSameBitsWithAnyThreads) {
-  ScanCase c = named("linear").batches(3);
+template <typename CaseTy>
+void checkThreads(const CaseTy &c) {
+  SCOPED_TRACE(c.name);
   std::vector<Buffer> inputs = c.getInputs();
   auto kernel = compile(c.getText(), optionsFor(MatrixUnit::EmulatedAMX));
   ASSERT_TRUE(kernel);
@@ -370,6 +404,11 @@ TEST(MatrixUnit, GivesTheSameBitsWithAnyThreads) {
   std::vector<Buffer> three = run(*kernel, inputs, Layout::Contiguous, 3);
   for (auto [x, y] : llvm::zip_equal(one, three))
     EXPECT_TRUE(x.isSame(y));
+}
+
+TEST(MatrixUnit, GivesTheSameBitsWithAnyThreads) {
+  checkThreads(named("linear").batches(3));
+  checkThreads(softmaxOf("softmax", 64).batches(2));
 }
 
 } // namespace
