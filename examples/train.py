@@ -17,7 +17,6 @@ from torch import nn
 import linattn
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-MIXERS = ("linear", "gated-delta", "hybrid")
 CHUNK = 64  # tokens of a chunk in plain PyTorch; sequences are whole chunks
 
 
@@ -120,14 +119,17 @@ class Block(nn.Module):
         return x + self.mlp(x)
 
 
-class Model(nn.Module):
-    """`hybrid` has a layer of softmax attention after every three of the gated delta rule."""
+# `hybrid` has a layer of softmax attention after every three of the gated delta rule.
+MIXERS = {"linear": [Linear], "gated-delta": [GatedDelta], "hybrid": [GatedDelta] * 3 + [Softmax]}
 
-    def __init__(self, mixer, layers, width, heads, vocabulary=256):
+
+class Model(nn.Module):
+    """Layers with these mixers, one after the other, and then again from the first one."""
+
+    def __init__(self, mixers, layers, width, heads, vocabulary=256):
         super().__init__()
-        kinds = {"linear": [Linear], "gated-delta": [GatedDelta], "hybrid": [GatedDelta] * 3 + [Softmax]}[mixer]
         self.embedding = nn.Embedding(vocabulary, width)
-        self.blocks = nn.ModuleList(Block(kinds[i % len(kinds)], width, heads) for i in range(layers))
+        self.blocks = nn.ModuleList(Block(mixers[i % len(mixers)], width, heads) for i in range(layers))
         self.norm, self.head = nn.RMSNorm(width), nn.Linear(width, vocabulary, bias=False)
 
     def forward(self, tokens, is_plain):
@@ -158,7 +160,7 @@ def draw_batches(text, options):
 def train(text, options, is_plain):
     """The losses, and the seconds of each step."""
     torch.manual_seed(options.seed)
-    model = Model(options.mixer, options.layers, options.width, options.heads)
+    model = Model(MIXERS[options.mixer], options.layers, options.width, options.heads)
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.lr, betas=(0.9, 0.95), weight_decay=0.01)
     losses, seconds = [], []
     for step, batch in enumerate(draw_batches(text, options)):

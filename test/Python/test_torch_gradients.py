@@ -286,7 +286,7 @@ def test_calls_without_a_gradient_are_refused():
 
 
 # ----------------------------------------------------------------------------
-# The example
+# The examples
 # ----------------------------------------------------------------------------
 
 
@@ -300,3 +300,34 @@ def test_the_example_trains_as_plain_pytorch(mixer, tmp_path, monkeypatch):
     ours, theirs = (torch.tensor(losses) for losses, _ in curves.values())
     assert ((ours - theirs).abs() <= 1e-4 * theirs).all() and ours[-1] < ours[0]
     assert (tmp_path / "loss.png").stat().st_size > 1000
+
+
+def test_the_tasks_ask_for_what_the_sequence_holds(monkeypatch):
+    monkeypatch.syspath_prepend(str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
+    import recall
+
+    tokens, expected, vocabulary = recall.copy(5, 3, torch.Generator().manual_seed(0))
+    assert tokens.shape == (3, 11) and tokens.max() < vocabulary
+    for x, y in zip(tokens.tolist(), expected.tolist()):
+        assert len(set(x[:5])) == 5 and x[5] == vocabulary - 1
+        assert y == [recall.IGNORED] * 5 + x[:5] + [recall.IGNORED]
+    tokens, expected, vocabulary = recall.recall(5, 3, torch.Generator().manual_seed(0))
+    assert tokens.shape == (3, 30) and tokens.max() < vocabulary
+    for x, y in zip(tokens.tolist(), expected.tolist()):
+        written = dict(zip(x[:20:2], x[1:20:2]))  # the second value of a key replaces the first
+        assert len(written) == 5 and sorted(x[20::2]) == sorted(written)
+        assert [(x[i], y[i]) for i in range(30) if y[i] != recall.IGNORED] == [(key, written[key]) for key in x[20::2]]
+
+
+def test_the_recall_example_trains(tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
+    import recall
+
+    options = ["--items=2", "--steps=60", "--batch=16", "--width=32", "--tasks=recall"]
+    curves = recall.main([*options, "--rules=decay,gated-delta", f"--plot={tmp_path / 'recall.png'}"])
+    assert (tmp_path / "recall.png").stat().st_size > 1000
+    for right in curves["recall"].values():
+        assert len(right) == 60 and sum(right[-10:]) > 2 * sum(right[:10])
+    with pytest.raises(SystemExit):
+        recall.main(["--rules=linear,lstm"])
+    assert "expected some of linear, decay, delta, gated-delta, but got lstm" in capsys.readouterr().err
