@@ -124,6 +124,26 @@ void ChunkProducts::ifFinite(ArrayRef<PackedTiles> matrices,
 // Products
 //===----------------------------------------------------------------------===//
 
+void ChunkProducts::packTokenPair(Value low, Value high,
+                                  const PackedTiles &tiles, Value column,
+                                  Value contractionStep, Value line) {
+  Value unused = startProbe();
+  for (auto [s, pairs] :
+       llvm::enumerate(split(low, high, tiles.summands, unused)))
+    storePairs(pairs, tiles, s, {column, contractionStep, line});
+}
+
+void ChunkProducts::clearSteps(const PackedTiles &tiles, Value first) {
+  Value none = v.constant(VectorType::get(step, v.b.getBF16Type()), 0.0);
+  v.forEach(first, v.index(sizeOf(tiles.memory, 2)), 1, [&](Value k) {
+    v.forEach(v.index(lines), [&](Value line) {
+      for (int64_t tile = 0; tile < sizeOf(tiles.memory, 1); ++tile)
+        for (int64_t s = 0; s < tiles.summands; ++s)
+          storePairs(none, tiles, s, {v.index(tile), k, line});
+    });
+  });
+}
+
 void ChunkProducts::multiplyInto(Value into, const PackedTiles &left,
                                  const PackedTiles &right, Value row,
                                  int64_t height, Value firstColumn,

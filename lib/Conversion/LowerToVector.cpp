@@ -219,7 +219,7 @@ struct ToVector : OpRewritePattern<OpTy>, private VectorOptions {
     if constexpr (std::is_same_v<OpTy, QuadraticOp>) {
       if (op.getConfig() && op.getConfig()->getForm() == Form::Token)
         lowerToQuadraticRows(rewriter, op, shape);
-      else if (tiles && op.getSummands())
+      else if (runsInUnit(op))
         lowerToQuadraticUnit(rewriter, op, tiles, /*hasBits=*/!exact);
       else
         lowerToQuadraticTile(rewriter, op, shape);
@@ -239,6 +239,16 @@ struct ToVector : OpRewritePattern<OpTy>, private VectorOptions {
   }
 
 private:
+  bool runsInUnit(QuadraticOp op) const {
+    if (!tiles || !op.getSummands())
+      return false;
+    StringRef why = whyNoMatrixUnit(op);
+    if (!why.empty())
+      remark::missed(op.getLoc(), remarkNamed("lower-to-vector"))
+          << ("stays products of vectors: " + why).str();
+    return why.empty();
+  }
+
   /// Half of the registers accumulate, for each head that reads the state; a
   /// third where products take no operand from memory, so that the values fill
   /// as many. Of machines with 32 registers those with vectors of 128 bits do.

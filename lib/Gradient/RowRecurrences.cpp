@@ -218,6 +218,14 @@ RunningMaxima mlir::linattn::buildRunningMaxima(TensorBuilder &t,
   return MaxLoops(t, max).build();
 }
 
+Value mlir::linattn::emitRelative(OpBuilder &b, Location loc, Value x,
+                                  Value maximum) {
+  Value log = arith::SubFOp::create(b, loc, x, maximum);
+  log = arith::MinimumFOp::create(b, loc, log,
+                                  emitFloat(b, loc, log.getType(), 0.0));
+  return math::ExpOp::create(b, loc, log);
+}
+
 Value mlir::linattn::emitRescaling(OpBuilder &b, Location loc, Value previous,
                                    Value current, Value gate) {
   // In this order the rounding of m_t is made up for.

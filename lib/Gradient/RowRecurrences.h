@@ -66,6 +66,9 @@ struct RunningMaxima {
 /// As loops over tokens, which have gradients of their own.
 RunningMaxima buildRunningMaxima(TensorBuilder &t, const MaxRecurrence &max);
 
+/// e^{x − m}, at most 1: a masked key may have any finite value.
+Value emitRelative(OpBuilder &b, Location loc, Value x, Value maximum);
+
 /// log e^{m_{t−1} − m_t + gate_t}, at least `kForget`; no gate stands for 0.
 Value emitRescaling(OpBuilder &b, Location loc, Value previous, Value current,
                     Value gate);

@@ -284,19 +284,12 @@ void NormalForm::addGates() {
   SmallVector<Value> inputs{k, current};
   if (gate)
     inputs.push_back(gate);
-  // A masked key may have any finite value.
-  auto rise = [&](OpBuilder &nested, Location at, Value x, Value m) -> Value {
-    Value log = arith::SubFOp::create(nested, at, x, m);
-    log = arith::MinimumFOp::create(nested, at, log,
-                                    emitFloat(nested, at, t.type, 0.0));
-    return math::ExpOp::create(nested, at, log);
-  };
   k = t.map(gate ? "bhtd,bht,bht->bhtd" : "bhtd,bht->bhtd", inputs,
             [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
               if (!gate)
-                return rise(nested, at, x[0], x[1]);
-              return arith::MulFOp::create(nested, at, x[0],
-                                           rise(nested, at, x[2], x[1]));
+                return emitRelative(nested, at, x[0], x[1]);
+              return arith::MulFOp::create(
+                  nested, at, x[0], emitRelative(nested, at, x[2], x[1]));
             });
   SmallVector<Value> logs{previous, current};
   std::string subscripts = "bht,bht";

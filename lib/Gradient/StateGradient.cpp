@@ -106,30 +106,29 @@ struct Written {
 
 } // namespace
 
+/// The largest number of the keys [B, H, T, K] that are written, [B, H].
+static Value buildLargest(TensorBuilder &t, Value keys, Value mask) {
+  if (!mask)
+    return t.maximum("bhtd->bh", keys);
+  Value written =
+      t.map("bhtd,bt->bhtd", {keys, mask},
+            [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+              Value none = emitFloat(b, loc, t.type, kNoMaximum);
+              return arith::SelectOp::create(b, loc, x[1], x[0], none);
+            });
+  return t.maximum("bhtd->bh", written);
+}
+
 /// Keys relative to the maximum m that they leave behind, e^{k − m}, and the
 /// state that they meet, times e^{m_0 − m}.
 static Written buildRelative(TensorBuilder &t, StateOp op, int64_t heads) {
-  auto constant = [&](OpBuilder &b, Location loc, double value) {
-    return emitFloat(b, loc, t.type, value);
-  };
-  Value key = t.convert(op.getKey());
-  SmallVector<Value> inputs{key};
-  if (op.getMask())
-    inputs.push_back(op.getMask());
-  Value seen =
-      t.map(op.getMask() ? "bhtd,bt->bhtd" : "bhtd->bhtd", inputs,
-            [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-              Value none = constant(b, loc, kNoMaximum);
-              if (x.size() > 1)
-                return arith::SelectOp::create(b, loc, x[1], x[0], none);
-              return arith::MaximumFOp::create(b, loc, x[0], none);
-            });
-  Value largest = t.repeated(t.maximum("bhtd->bh", seen), 1, heads);
-  Value before = op.getRunningMax();
+  Value key = t.convert(op.getKey()), before = op.getRunningMax();
+  Value largest = t.repeated(buildLargest(t, key, op.getMask()), 1, heads);
   Value maximum = t.map("bh,bh->bh", {largest, before},
                         [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                          Value start = arith::MaximumFOp::create(
-                              b, loc, x[1], constant(b, loc, kNoMaximum));
+                          Value least = emitFloat(b, loc, t.type, kNoMaximum);
+                          Value start =
+                              arith::MaximumFOp::create(b, loc, x[1], least);
                           return arith::MaximumFOp::create(b, loc, x[0], start);
                         });
   Value rescaling =
@@ -138,12 +137,8 @@ static Written buildRelative(TensorBuilder &t, StateOp op, int64_t heads) {
               return emitRescaling(b, loc, x[0], x[1], Value());
             });
   key = t.map("bhtd,bh->bhtd", {t.repeated(key, 1, heads), maximum},
-              [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                // A masked key may have any finite value.
-                Value log = arith::SubFOp::create(b, loc, x[0], x[1]);
-                log = arith::MinimumFOp::create(b, loc, log,
-                                                constant(b, loc, 0.0));
-                return math::ExpOp::create(b, loc, log);
+              [](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                return emitRelative(b, loc, x[0], x[1]);
               });
   auto rescale = [&](StringRef subscripts, Value x) {
     return t.map(subscripts, {x, rescaling},

@@ -106,6 +106,30 @@ StringRef mlir::linattn::whyNoMatrixUnit(const Recurrence &r,
   return {};
 }
 
+StringRef mlir::linattn::whyNoMatrixUnit(QuadraticOp op) {
+  constexpr int64_t tileRows = 16;
+  auto size = [](Value x, int64_t dim) {
+    return cast<ShapedType>(x.getType()).getDimSize(dim);
+  };
+  auto isTiled = [&](Value tokens) {
+    int64_t features = size(tokens, 3);
+    return !ShapedType::isDynamic(features) && features % tileRows == 0;
+  };
+  auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
+  if (!getElementTypeOrSelf(op.getQuery()).isBF16())
+    return "its tokens are not in bf16";
+  if (mapped.getFeatureMapKind() != FeatureMapKind::Identity)
+    return "it has a feature map";
+  if (!isTiled(op.getQuery()) || !isTiled(op.getValue()))
+    return "its head sizes are not whole tiles of 16";
+  if (op.getConfig() && op.getConfig()->getForm() == Form::Token)
+    return "it takes one query at a time";
+  if (int64_t queries = size(op.getQuery(), 2);
+      !ShapedType::isDynamic(queries) && queries < tileRows)
+    return "its queries fill no tile of 16";
+  return {};
+}
+
 LogicalResult mlir::linattn::verifyForm(ScanOp op, Form form) {
   std::string why = whyNotForm(op, form);
   if (why.empty())

@@ -8,6 +8,7 @@
 
 #include "linattn/Dialect/LinAttnChunk.h"
 #include "linattn/Dialect/Remarks.h"
+#include "linattn/Transforms/Forms.h"
 #include "linattn/Transforms/Passes.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -66,30 +67,6 @@ static StringRef whyNoTiles(Value matrix) {
   return {};
 }
 
-/// The same of attention that stays a quadratic op.
-static StringRef whyNoTiles(QuadraticOp op) {
-  auto size = [](Value x, int64_t dim) {
-    return cast<ShapedType>(x.getType()).getDimSize(dim);
-  };
-  auto isTiled = [&](Value tokens) {
-    int64_t features = size(tokens, 3);
-    return !ShapedType::isDynamic(features) && features % tileRows == 0;
-  };
-  auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
-  if (!getElementTypeOrSelf(op.getQuery()).isBF16())
-    return "its tokens are not in bf16";
-  if (mapped.getFeatureMapKind() != FeatureMapKind::Identity)
-    return "it has a feature map";
-  if (!isTiled(op.getQuery()) || !isTiled(op.getValue()))
-    return "its head sizes are not whole tiles of 16";
-  if (op.getConfig() && op.getConfig()->getForm() == Form::Token)
-    return "it takes one query at a time";
-  if (int64_t queries = size(op.getQuery(), 2);
-      !ShapedType::isDynamic(queries) && queries < tileRows)
-    return "its queries fill no tile of 16";
-  return {};
-}
-
 namespace {
 
 struct LinAttnSelectSummandsPass final
@@ -109,7 +86,7 @@ struct LinAttnSelectSummandsPass final
 private:
   /// Queries, keys and values are exact.
   void select(QuadraticOp op) {
-    if (StringRef why = whyNoTiles(op); !why.empty()) {
+    if (StringRef why = whyNoMatrixUnit(op); !why.empty()) {
       remark::missed(op.getLoc(), remarkNamed("select-summands"))
           << ("stays products of vectors: " + why).str();
       return;

@@ -35,6 +35,9 @@ StringRef whyNoChunkTasks(ReadOp op);
 /// Why a matrix unit of bf16 brings such tasks nothing, as a sentence; empty if
 /// it does. `fastProducts` is the option of the passes.
 StringRef whyNoMatrixUnit(const Recurrence &r, bool fastProducts);
+/// Why the products of attention over keys, on tensors or buffers, do not run
+/// in the tiles of a matrix unit, as a sentence; empty if they do.
+StringRef whyNoMatrixUnit(QuadraticOp op);
 
 /// Refuses a `chunk-size` option below 1.
 LogicalResult verifyChunkSize(Operation *op, int64_t size);
