@@ -68,9 +68,9 @@ private:
   }
   int64_t features(Value tokens) { return sizeOf(tokens, 3); }
   int64_t columns() { return features(op.getValue()); }
-  Value stage(int64_t tokens, int64_t width);
-  void stageRows(Value operand, Value head, Value first, Value count,
-                 bool isMasked, Value rows);
+  Value allocateTokens(int64_t tokens, int64_t width);
+  void copyTokens(Value operand, Value head, Value first, Value count,
+                  bool isMasked, Value rows);
   void withTransposed(Value rows, function_ref<void(Value)> body);
   Value visibleCount(Value panel, Value count);
   Value stepsOf(Value keys) { return ceilDiv(keys, step); }
@@ -80,6 +80,8 @@ private:
   /// A line of pairs: its step of the contraction and its place there.
   using PairBody = function_ref<SmallVector<Value>(Value, Value, ValueRange)>;
   SmallVector<Value> reducePairs(ArrayRef<Value> initial, PairBody body);
+  /// The keys of such a line, 16 apart.
+  std::pair<Value, Value> keysOfPair(Value k, Value line);
   void weighPairs(Value panel);
   void prefetchPair(Value operand, Value head, Value panel, Value k,
                     Value line);
@@ -110,7 +112,7 @@ private:
 // Memory
 //===----------------------------------------------------------------------===//
 
-Value QuadraticUnit::stage(int64_t tokens, int64_t width) {
+Value QuadraticUnit::allocateTokens(int64_t tokens, int64_t width) {
   OpFoldResult one = b.getIndexAttr(1);
   return scratch({one, one, b.getIndexAttr(tokens), b.getIndexAttr(width)},
                  hasBits ? tokenType : type);
@@ -120,8 +122,9 @@ void QuadraticUnit::allocateScratch() {
   auto size = [&](int64_t n) -> OpFoldResult { return b.getIndexAttr(n); };
   ArrayRef<int64_t> summands = *op.getSummands();
   int64_t width = features(op.getQuery());
-  staged = {stage(queriesOfTask(), width), stage(blockKeys(), width),
-            stage(blockKeys(), columns())};
+  staged = {allocateTokens(queriesOfTask(), width),
+            allocateTokens(blockKeys(), width),
+            allocateTokens(blockKeys(), columns())};
   packed.queries = products.allocate(queriesOfTask(), width, summands[0]);
   packed.keys = products.allocate(blockKeys(), width, summands[1]);
   packed.weights = products.allocate(shape.cols, blockKeys(), summands[2]);
@@ -145,8 +148,8 @@ void QuadraticUnit::freeTask() {
 }
 
 /// Copies rows of tokens; zeros past the last one and where the mask is false.
-void QuadraticUnit::stageRows(Value operand, Value head, Value first,
-                              Value count, bool isMasked, Value rows) {
+void QuadraticUnit::copyTokens(Value operand, Value head, Value first,
+                               Value count, bool isMasked, Value rows) {
   int64_t width = sizeOf(rows, 3);
   Type element = getElementTypeOrSelf(rows);
   auto forEachPart = [&](function_ref<void(Value, int64_t)> body) {
@@ -185,8 +188,8 @@ void QuadraticUnit::withTransposed(Value rows, function_ref<void(Value)> body) {
 }
 
 void QuadraticUnit::packQueries() {
-  stageRows(op.getQuery(), queryHead, range.firstQuery, range.queryCount,
-            /*isMasked=*/false, staged.queries);
+  copyTokens(op.getQuery(), queryHead, range.firstQuery, range.queryCount,
+             /*isMasked=*/false, staged.queries);
   if (hasBits) {
     products.packTokenKeyColumns(staged.queries, /*isNegated=*/false,
                                  &packed.queries);
@@ -199,14 +202,14 @@ void QuadraticUnit::packQueries() {
 }
 
 void QuadraticUnit::packKeys(Value count) {
-  stageRows(op.getKey(), keyHead, range.firstKey, count, /*isMasked=*/false,
-            staged.keys);
+  copyTokens(op.getKey(), keyHead, range.firstKey, count, /*isMasked=*/false,
+             staged.keys);
   if (hasBits)
     products.packTokenRows(staged.keys, /*isNegated=*/false, &packed.keys);
   else
     products.packRows(staged.keys, packed.keys.summands, &packed.keys);
-  stageRows(op.getValue(), valueHead, range.firstKey, count, /*isMasked=*/true,
-            staged.values);
+  copyTokens(op.getValue(), valueHead, range.firstKey, count, /*isMasked=*/true,
+             staged.values);
   if (hasBits) {
     products.packTokenKeyColumns(staged.values, /*isNegated=*/false,
                                  &packed.valueColumns);
@@ -296,11 +299,9 @@ SmallVector<Value> QuadraticUnit::reducePairs(ArrayRef<Value> initial,
                 });
 }
 
-/// The keys of a line of pairs.
-static std::pair<Value, Value> keysOfPair(LoopBuilder &l, Value k, Value line,
-                                          int64_t lines) {
-  Value first = l.add(l.mul(k, l.index(2 * lines)), line);
-  return {first, l.add(first, l.index(lines))};
+std::pair<Value, Value> QuadraticUnit::keysOfPair(Value k, Value line) {
+  Value first = add(mul(k, index(step)), line);
+  return {first, add(first, index(lines))};
 }
 
 /// Prefetches two rows of the next block, while the first panel is weighed.
@@ -332,7 +333,7 @@ void QuadraticUnit::weighPairs(Value panel) {
         {oldMax, oldMax},
         [&](Value k, Value line, ValueRange carried) -> SmallVector<Value> {
           prefetchPair(op.getKey(), keyHead, panel, k, line);
-          auto [low, high] = keysOfPair(*this, k, line, lines);
+          auto [low, high] = keysOfPair(k, line);
           return {larger(carried[0], scoreOf(low)),
                   larger(carried[1], scoreOf(high))};
         });
@@ -346,7 +347,7 @@ void QuadraticUnit::weighPairs(Value panel) {
       {sum, zeros(cols)},
       [&](Value k, Value line, ValueRange carried) -> SmallVector<Value> {
         prefetchPair(op.getValue(), valueHead, panel, k, line);
-        auto [low, high] = keysOfPair(*this, k, line, lines);
+        auto [low, high] = keysOfPair(k, line);
         auto weightOf = [&](Value j) {
           return softmax ? exp(subf(scoreOf(j), newMax)) : scoreOf(j);
         };

@@ -98,7 +98,7 @@ static SmallVector<Value> rewriteAsScans(StateOp op, OpBuilder &b) {
 
 namespace {
 
-/// What a state is before tokens are written to it, and their features.
+/// The features of keys, and the state that they are written to.
 struct Written {
   Value key; ///< [B, H, T, K]
   StateValues start;

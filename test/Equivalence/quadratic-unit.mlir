@@ -7,7 +7,7 @@
 // Attention over keys in the tiles of an emulated matrix unit, against the naive loops, and exactly where its weights are
 // no exponentials. More queries than a task has, more keys than a block, and parts of both.
 
-// Grouped heads, a scale that is no power of two.
+// Grouped heads, a scale other than a power of two.
 func.func @softmax(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x2x?x64xbf16>, %v: tensor<2x2x?x48xbf16>) -> tensor<2x4x?x48xbf16> {
   %r = linattn.attention %q, %k, %v weights(softmax) {causal, scale = 0.3} : (tensor<2x4x?x64xbf16>, tensor<2x2x?x64xbf16>, tensor<2x2x?x48xbf16>) -> tensor<2x4x?x48xbf16>
   return %r : tensor<2x4x?x48xbf16>

@@ -290,9 +290,14 @@ def test_calls_without_a_gradient_are_refused():
 # ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mixer", ["hybrid"])
-def test_the_example_trains_as_plain_pytorch(mixer, tmp_path, monkeypatch):
+@pytest.fixture
+def examples(monkeypatch):
+    """Modules of the examples can be imported."""
     monkeypatch.syspath_prepend(str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
+
+
+@pytest.mark.parametrize("mixer", ["hybrid"])
+def test_the_example_trains_as_plain_pytorch(mixer, tmp_path, examples):
     import train
 
     options = ["--steps=4", "--batch=2", "--tokens=128", "--width=32", "--layers=4", f"--mixer={mixer}"]
@@ -302,8 +307,7 @@ def test_the_example_trains_as_plain_pytorch(mixer, tmp_path, monkeypatch):
     assert (tmp_path / "loss.png").stat().st_size > 1000
 
 
-def test_the_tasks_ask_for_what_the_sequence_holds(monkeypatch):
-    monkeypatch.syspath_prepend(str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
+def test_the_tasks_ask_for_what_the_sequence_holds(examples):
     import recall
 
     tokens, expected, vocabulary = recall.copy(5, 3, torch.Generator().manual_seed(0))
@@ -319,8 +323,7 @@ def test_the_tasks_ask_for_what_the_sequence_holds(monkeypatch):
         assert [(x[i], y[i]) for i in range(30) if y[i] != recall.IGNORED] == [(key, written[key]) for key in x[20::2]]
 
 
-def test_the_recall_example_trains(tmp_path, monkeypatch, capsys):
-    monkeypatch.syspath_prepend(str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
+def test_the_recall_example_trains(tmp_path, examples, capsys):
     import recall
 
     options = ["--items=2", "--steps=60", "--batch=16", "--width=32", "--tasks=recall"]
