@@ -43,6 +43,8 @@ public:
     llvm::SmallDenseMap<Value, Value> keysT;
     llvm::SmallDenseMap<Value, ChunkVectors::Factors> factors;
     llvm::MapVector<std::tuple<Value, TileRole, int64_t>, PackedTiles> tiles;
+    /// By keys, decay and summands, keys decayed to the end of their blocks.
+    llvm::MapVector<std::tuple<Value, Value, int64_t>, PackedTiles> decayedKeys;
     /// By its buffer, an op whose f32 result only products in tiles read. It is
     /// not emitted: tiles are packed from its operands.
     llvm::SmallDenseMap<Value, Operation *> deferred;
@@ -82,6 +84,7 @@ private:
   bool isDeferrable(ChunkDecayOp decay);
   ChunkReadOp findReader(ChunkScoresOp scores);
   TileTokens tokensOf(Value buffer);
+  PackedTiles decayedKeysOf(ChunkScoresOp op, int64_t summands);
   void emitCompact(ChunkScoresOp op);
   void materialize(Value buffer);
   void materialize(ValueRange buffers) {

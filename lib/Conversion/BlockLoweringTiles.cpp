@@ -49,6 +49,15 @@ PackedTiles BlockLowering::tilesOf(Value matrix, TileRole role,
   return made.tiles[{matrix, role, summands}] = tiles;
 }
 
+PackedTiles BlockLowering::decayedKeysOf(ChunkScoresOp op, int64_t summands) {
+  auto [it, isNew] =
+      made.decayedKeys.try_emplace({op.getKeys(), op.getDecay(), summands});
+  if (isNew)
+    it->second = productsInTiles().packDecayedKeys(
+        op.getKeys(), factorsOf(op.getDecay()).gates, summands);
+  return it->second;
+}
+
 //===----------------------------------------------------------------------===//
 // Buffers that products in tiles do without
 //===----------------------------------------------------------------------===//
@@ -71,6 +80,10 @@ bool BlockLowering::isForTiles(Value buffer, Operation *writer) {
       return decay.getOutput() != buffer &&
              ((read && !summandsOf(read).empty()) || isDeferrable(decay));
     }
+    // Scores within a block are vectors.
+    if (auto scores = dyn_cast<ChunkScoresOp>(user);
+        scores && scores.decaysTerms())
+      return false;
     auto structured = dyn_cast<DestinationStyleOpInterface>(user);
     return structured && !summandsOf(user).empty() &&
            !llvm::is_contained(structured.getDpsInits(), buffer);
@@ -170,8 +183,11 @@ void BlockLowering::emitCompact(ChunkScoresOp op) {
   materialize(op.getRows());
   materialize(op.getKeys());
   ChunkVectors compact = vectors->compact();
-  compact.emit(op, compact.transposedKeys(op.getKeys()),
-               factorsOf(op.getDecay()));
+  ChunkVectors::Factors factors = factorsOf(op.getDecay());
+  if (op.decaysTerms())
+    compact.emitDecaying(op, factors);
+  else
+    compact.emit(op, compact.transposedKeys(op.getKeys()), factors);
   compact.freeScratch();
 }
 

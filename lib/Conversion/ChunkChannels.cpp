@@ -14,6 +14,9 @@
 // there to each row. Products with earlier keys are then products of matrices.
 // Only pairs of rows within a tile have factors of their own, in registers.
 //
+// In tiles of AMX the same happens once more: scores within a block of 16
+// tokens are those above, scores of a later block are products in tiles.
+//
 //===----------------------------------------------------------------------===//
 
 #include "ChunkVectors.h"
@@ -45,19 +48,32 @@ ChunkVectors::Factors ChunkVectors::channelFactorsOf(Value decay) {
   return factors;
 }
 
-void ChunkVectors::decayChannels(ChunkDecayOp op, const Factors &factors) {
-  Value output = op.getOutput(), tokens = dim(output, 2);
-  Value last = sub(tokens, index(1));
-  bool toEnd = op.getToEnd(), readsFirst = toEnd || op.getBefore();
-  forEach(index(0), dim(output, 3), lanes, [&](Value d) {
-    reduce(tokens, constant(vectorType(lanes), 1.0), [&](Value step, Value f) {
-      Value t = toEnd ? sub(last, step) : step;
-      Value next = mulf(f, loadVector(factors.gates, {t, d}, lanes));
-      storeVector(mulf(loadVector(op.getRows(), at(t, d), lanes),
-                       readsFirst ? f : next),
-                  output, at(t, d));
-      return next;
-    });
+void ChunkVectors::decayBlock(const BlockDecay &decay, Value first,
+                              int64_t tokens) {
+  Value last = add(first, index(tokens - 1));
+  bool readsFirst = decay.toEnd || decay.before;
+  // Products of gates wait for each other, those of several vectors do not.
+  forEachBlock(sizeOf(decay.output, 3), 4 * lanes, [&](Value d, int64_t width) {
+    int64_t count = width / lanes;
+    auto channel = [&](int64_t i) { return add(d, index(i * lanes)); };
+    Rows fades = reduce(
+        index(0), index(tokens), 1,
+        Rows(count, constant(vectorType(lanes), 1.0)),
+        [&](Value step, ValueRange carried) -> SmallVector<Value> {
+          Value t = decay.toEnd ? sub(last, step) : add(first, step);
+          Rows next(carried);
+          for (auto [i, f] : llvm::enumerate(next)) {
+            Value past = f;
+            f = mulf(f, loadVector(decay.gates, {t, channel(i)}, lanes));
+            storeVector(mulf(loadVector(decay.rows, at(t, channel(i)), lanes),
+                             readsFirst ? past : f),
+                        decay.output, at(t, channel(i)));
+          }
+          return next;
+        });
+    for (auto [i, fade] : llvm::enumerate(fades))
+      if (decay.fades)
+        storeVector(fade, decay.fades, {div(first, index(tokens)), channel(i)});
   });
 }
 
@@ -72,7 +88,8 @@ struct ChunkVectors::RunningKeys {
   Value fade;     ///< [K]: the product of a tile's gates.
 };
 
-void ChunkVectors::emitDecaying(ChunkScoresOp op, const Factors &factors) {
+void ChunkVectors::emitDecaying(ChunkScoresOp op, const Factors &factors,
+                                int64_t blockTokens) {
   Value output = op.getOutput();
   int64_t tokens = sizeOf(output, 2);
   OpFoldResult features = b.getIndexAttr(sizeOf(op.getRows(), 3));
@@ -86,7 +103,9 @@ void ChunkVectors::emitDecaying(ChunkScoresOp op, const Factors &factors) {
   });
   forEachBlock(tokens, running.rows, [&](Value row, int64_t height) {
     scoreOwnRows(op, factors, running, row, height);
-    scoreEarlierKeys(op, running, row, height);
+    Value first =
+        blockTokens ? sub(row, rem(row, index(blockTokens))) : index(0);
+    scoreEarlierKeys(op, running, first, row, height);
   });
 }
 
@@ -159,12 +178,13 @@ void ChunkVectors::scoreOwnRows(ChunkScoresOp op, const Factors &factors,
   storeSums(all, columns, op.getOutput(), row, row, height);
 }
 
-/// Those with the keys before the tile, which decay on to the next one.
+/// Those with the keys from `first` to the tile, which decay on to the next
+/// one.
 void ChunkVectors::scoreEarlierKeys(ChunkScoresOp op,
-                                    const RunningKeys &running, Value row,
-                                    int64_t height) {
+                                    const RunningKeys &running, Value first,
+                                    Value row, int64_t height) {
   int64_t columns = std::clamp<int64_t>(rows / 2, 1, running.rows);
-  forEach(index(0), row, columns, [&](Value j) {
+  forEach(first, row, columns, [&](Value j) {
     Rows sums = reduce(index(0), index(sizeOf(op.getRows(), 3)), lanes,
                        Rows(running.rows * columns, zeros(lanes)),
                        [&](Value d, ValueRange carried) -> SmallVector<Value> {

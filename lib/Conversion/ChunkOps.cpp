@@ -113,7 +113,8 @@ ArrayRef<int64_t> mlir::linattn::tileSummandsOf(Operation *op) {
       .Case<ChunkScoresOp, ChunkReadOp, ChunkUpdateOp>(
           [](auto product) -> ArrayRef<int64_t> {
             constexpr int64_t tileRows = 16;
-            if (product.decaysTerms())
+            if (isa<ChunkReadOp>(product.getOperation()) &&
+                product.decaysTerms())
               return {};
             for (Value matrix : product.getMatrices())
               for (int64_t dim : {2, 3})

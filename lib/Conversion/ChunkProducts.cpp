@@ -21,7 +21,8 @@ using namespace mlir::linattn;
 void ChunkProducts::clear(Block &block) {
   auto type = amx::TileType::get({lines, lines}, v.type);
   block.sums.clear();
-  for (int64_t i = 0; i < block.height * block.width; ++i)
+  int64_t count = block.isDiagonal ? block.height : block.height * block.width;
+  for (int64_t i = 0; i < count; ++i)
     block.sums.push_back(amx::TileZeroOp::create(v.b, v.loc, type));
 }
 
@@ -65,7 +66,8 @@ void ChunkProducts::multiply(Block &block, const PackedTiles &left,
       last = {s, other};
       for (auto [i, sum] : llvm::enumerate(block.sums))
         sum = amx::TileMulFOp::create(v.b, v.loc, sum.getType(),
-                                      a[i / block.width], b[i % block.width],
+                                      a[block.isDiagonal ? i : i / block.width],
+                                      b[block.isDiagonal ? i : i % block.width],
                                       sum);
     }
   }

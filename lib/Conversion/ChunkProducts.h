@@ -38,6 +38,9 @@ struct PackedTiles {
 /// 16, in tiles. The steps before and after them use vectors of 16 f32.
 class ChunkProducts {
 public:
+  /// Rows of a tile, and elements of a vector that is a row of sums.
+  static constexpr int64_t lines = 16;
+
   /// `tilesEachWay` of a block of sums, 1 or 2; `hasBits` unless numbers are
   /// elements of a field.
   ChunkProducts(ChunkVectors &v, int64_t tilesEachWay, bool hasBits)
@@ -62,6 +65,10 @@ public:
                           const PackedTiles *into = nullptr);
   PackedTiles packKeyColumns(Value keys, Value keysT, int64_t summands,
                              const PackedTiles *into = nullptr);
+
+  /// Keys that decay per channel to the end of their block of 16 tokens, as a
+  /// right operand; without the last block, which no later row scores.
+  PackedTiles packDecayedKeys(Value keys, Value gates, int64_t summands);
 
   // The same of tokens in bf16, as they are or negated.
   PackedTiles packTokenRows(Value tokens, bool isNegated,
@@ -99,6 +106,10 @@ public:
   void emit(ChunkScoresOp op, ArrayRef<PackedTiles> matrices,
             const ChunkVectors::Factors &factors, PackedTiles *packed,
             Otherwise otherwise);
+  /// The same under a decay per channel. `keys` are `packDecayedKeys`.
+  void emitDecaying(ChunkScoresOp op, int64_t rowSummands,
+                    const PackedTiles &keys,
+                    const ChunkVectors::Factors &factors, Otherwise otherwise);
   void emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
             const ChunkVectors::ReadRows &rows, bool fromZero, Value into,
             ArrayRef<ChunkVectors::Stream> streams, Otherwise otherwise);
@@ -116,8 +127,6 @@ public:
   int64_t blockTiles() const { return tilesEachWay; }
 
 private:
-  /// Rows of a tile, and elements of a vector that is a row of sums.
-  static constexpr int64_t lines = 16;
   /// Indices that one product contracts.
   static constexpr int64_t step = 2 * lines;
 
@@ -126,6 +135,8 @@ private:
   struct Block {
     Value row, column;
     int64_t height, width;
+    /// Only the products of row i with column i.
+    bool isDiagonal = false;
     SmallVector<Value> sums = {};
   };
   /// Where a row of an operand is: in which row or column of tiles, step of
@@ -139,6 +150,7 @@ private:
                    bool pairsFeatures, bool isLeft,
                    function_ref<TwoVectors(const Place &, bool isHalf)> at,
                    const PackedTiles *into = nullptr);
+  void extendReach(Value reach, Value fades, int64_t row);
   void forEachStep(int64_t contracted, function_ref<void(Value, bool)> body);
   Value reduceSteps(int64_t contracted, Value initial,
                     function_ref<Value(Value, bool, Value)> body);

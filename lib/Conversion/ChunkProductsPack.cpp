@@ -195,7 +195,7 @@ ChunkProducts::pack(int64_t size, int64_t contracted, int64_t summands,
                              return packTile(tile, k, isHalf, probe);
                            });
       });
-  if (into)
+  if (tiles.flag)
     storeProbe(probe, tiles);
   else
     tiles.isFinite = finishProbe(probe);

@@ -268,9 +268,11 @@ Value ChunkVectors::factorOf(ChunkDecayOp op, const Factors &factors, Value t) {
 }
 
 void ChunkVectors::emit(ChunkDecayOp op, const Factors &factors) {
-  if (factors.gates)
-    return decayChannels(op, factors);
   Value output = op.getOutput();
+  if (factors.gates)
+    return decayBlock(
+        {op.getRows(), factors.gates, output, op.getToEnd(), op.getBefore()},
+        index(0), sizeOf(output, 2));
   forEach(dim(output, 2), [&](Value t) {
     Value factor = factorOf(op, factors, t);
     for (int64_t d = 0; d < sizeOf(output, 3); d += lanes)

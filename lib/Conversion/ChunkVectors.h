@@ -65,8 +65,19 @@ public:
   void emit(ChunkUnpackOp op);
   void emit(ChunkDecayOp op, const Factors &factors);
   void emit(ChunkScoresOp op, Value keysT, const Factors &factors);
-  /// The same under a decay per channel.
-  void emitDecaying(ChunkScoresOp op, const Factors &factors);
+  /// The same under a decay per channel; if given, of pairs within blocks of so
+  /// many tokens, a multiple of 4.
+  void emitDecaying(ChunkScoresOp op, const Factors &factors,
+                    int64_t blockTokens = 0);
+  /// Rows [1, 1, C, K] that decay per channel from the start of their block, or
+  /// to its end.
+  struct BlockDecay {
+    Value rows, gates, output;
+    bool toEnd = false, before = false;
+    Value fades = {}; ///< [blocks, K]: gets the product of each block's gates.
+  };
+  /// Of one block, so many tokens from one on.
+  void decayBlock(const BlockDecay &decay, Value first, int64_t tokens);
   void emit(ChunkSolveOp op);
   /// Rows of a read: those of the op, or those before a decay, which then
   /// multiplies their sums.
@@ -135,14 +146,13 @@ private:
   Value timesTransposed(ChunkReadOp op, Value rowsT, ArrayRef<Stream> streams);
   Rows timesState(ChunkReadOp op, const ReadRows &read, Value products,
                   Rows sums, const Tile &tile, ArrayRef<Stream> streams);
-  void decayChannels(ChunkDecayOp op, const Factors &factors);
   void storeSums(Rows sums, int64_t columns, Value output, Value row,
                  Value column, int64_t height);
   struct RunningKeys;
   void scoreOwnRows(ChunkScoresOp op, const Factors &factors,
                     const RunningKeys &running, Value row, int64_t height);
-  void scoreEarlierKeys(ChunkScoresOp op, const RunningKeys &running, Value row,
-                        int64_t height);
+  void scoreEarlierKeys(ChunkScoresOp op, const RunningKeys &running,
+                        Value first, Value row, int64_t height);
   struct RunningValues;
   Rows readEarlierValues(ChunkReadOp op, const RunningValues &running,
                          Rows sums, const Tile &tile, Value fade);

@@ -109,6 +109,10 @@ void BlockLowering::invalidate(Operation *op) {
     for (Value output : writer.getDpsInits()) {
       made.keysT.erase(output);
       made.factors.erase(output);
+      made.decayedKeys.remove_if([&](auto &made) {
+        return std::get<0>(made.first) == output ||
+               std::get<1>(made.first) == output;
+      });
       made.tiles.remove_if([&](auto &made) {
         return std::get<0>(made.first) == output &&
                !(keeps && made.second.isKept);
@@ -119,9 +123,14 @@ void BlockLowering::invalidate(Operation *op) {
 
 void BlockLowering::lowerScores(ChunkScoresOp op) {
   ChunkVectors::Factors factors = factorsOf(op.getDecay());
-  if (op.decaysTerms())
-    return vectors->emitDecaying(op, factors);
   ArrayRef<int64_t> summands = summandsOf(op);
+  if (op.decaysTerms()) {
+    if (summands.empty() || sizeOf(op.getRows(), 2) == ChunkProducts::lines)
+      return vectors->emitDecaying(op, factors);
+    return productsInTiles().emitDecaying(op, summands[0],
+                                          decayedKeysOf(op, summands[1]),
+                                          factors, [&] { emitCompact(op); });
+  }
   if (summands.empty())
     return vectors->emit(op, transposedKeys(op.getKeys()), factors);
   PackedTiles rows = tilesOf(op.getRows(), TileRole::Rows, summands[0]),

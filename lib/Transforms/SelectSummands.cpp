@@ -97,9 +97,9 @@ private:
 
   template <typename Op>
   void select(Op op) {
-    if (op.decaysTerms()) {
+    if (std::is_same_v<Op, ChunkReadOp> && op.decaysTerms()) {
       remark::missed(op.getLoc(), remarkNamed("select-summands"))
-          << "stays a product of vectors: a decay meets each of its terms";
+          << "stays a product of vectors: its columns decay";
       return;
     }
     SmallVector<Value> matrices = op.getMatrices();
@@ -119,7 +119,9 @@ private:
     int64_t others = fastProducts && !isWide ? 1 : 2;
     op.setSummands(llvm::map_to_vector(matrices, [&](Value matrix) -> int64_t {
       Origin origin = originOf(matrix);
-      bool isExact = origin.type && origin.type.isBF16() && origin.isExact;
+      // Elements that decay in the product are others than those of the tokens.
+      bool isExact = origin.type && origin.type.isBF16() && origin.isExact &&
+                     !op.decaysTerms();
       return isExact ? 1 : others;
     }));
     ++numProducts;

@@ -39,11 +39,25 @@ func.func @gated_delta(%q: tensor<1x2x48x64xbf16>, %k: tensor<1x2x48x64xbf16>, %
   return %r#0, %r#1 : tensor<1x2x48x32xbf16>, tensor<1x2x64x32xf32>
 }
 
-// A decay per channel, whose scores are vectors.
+// A decay per channel: scores within 16 tokens are vectors.
 func.func @channels(%q: tensor<1x2x80x128xbf16>, %k: tensor<1x2x80x128xbf16>, %v: tensor<1x2x80x32xbf16>, %g: tensor<1x2x80x128xf32>, %o: tensor<1x2x80x32xbf16>, %s: tensor<1x2x128x32xf32>) -> (tensor<1x2x80x32xbf16>, tensor<1x2x128x32xf32>) {
   %r:2 = linattn.scan %q, %k, %v decay(%g) into(%o) init(%s)
     : (tensor<1x2x80x128xbf16>, tensor<1x2x80x128xbf16>, tensor<1x2x80x32xbf16>, tensor<1x2x80x128xf32>, tensor<1x2x80x32xbf16>, tensor<1x2x128x32xf32>) -> (tensor<1x2x80x32xbf16>, tensor<1x2x128x32xf32>)
   return %r#0, %r#1 : tensor<1x2x80x32xbf16>, tensor<1x2x128x32xf32>
+}
+
+// KDA, with a half step of features.
+func.func @kda(%q: tensor<1x2x64x144xbf16>, %k: tensor<1x2x64x144xbf16>, %v: tensor<1x2x64x16xbf16>, %g: tensor<1x2x64x144xf32>, %b: tensor<1x2x64xf32>, %o: tensor<1x2x64x16xbf16>, %s: tensor<1x2x144x16xf32>) -> (tensor<1x2x64x16xbf16>, tensor<1x2x144x16xf32>) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) beta(%b) update(delta) into(%o) init(%s)
+    : (tensor<1x2x64x144xbf16>, tensor<1x2x64x144xbf16>, tensor<1x2x64x16xbf16>, tensor<1x2x64x144xf32>, tensor<1x2x64xf32>, tensor<1x2x64x16xbf16>, tensor<1x2x144x16xf32>) -> (tensor<1x2x64x16xbf16>, tensor<1x2x144x16xf32>)
+  return %r#0, %r#1 : tensor<1x2x64x16xbf16>, tensor<1x2x144x16xf32>
+}
+
+// A decay per channel that a token's own row is read before.
+func.func @before(%q: tensor<1x1x64x128xbf16>, %k: tensor<1x1x64x128xbf16>, %v: tensor<1x1x64x16xbf16>, %g: tensor<1x1x64x128xf32>, %o: tensor<1x1x64x16xbf16>, %s: tensor<1x1x128x16xf32>) -> (tensor<1x1x64x16xbf16>, tensor<1x1x128x16xf32>) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) readout(exclusive) into(%o) init(%s)
+    : (tensor<1x1x64x128xbf16>, tensor<1x1x64x128xbf16>, tensor<1x1x64x16xbf16>, tensor<1x1x64x128xf32>, tensor<1x1x64x16xbf16>, tensor<1x1x128x16xf32>) -> (tensor<1x1x64x16xbf16>, tensor<1x1x128x16xf32>)
+  return %r#0, %r#1 : tensor<1x1x64x16xbf16>, tensor<1x1x128x16xf32>
 }
 
 // A transition of its own, and two writes.

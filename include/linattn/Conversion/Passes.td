@@ -163,7 +163,9 @@ def LinAttnLowerChunksToVectorPass
     multiply it by the zeros above the diagonal.
 
     Where each term of a sum meets a decay of its own, rows come in tiles: what is
-    before a tile has decayed to it in memory, what is in it decays in registers.
+    before a tile has decayed to it in memory, what is in it decays in registers. Of scores
+    with `summands` only those within 16 tokens are made so; keys before them and rows
+    decay to the end of the keys' block and from there on, as matrices of products in tiles.
 
     A shift, a denominator, a bonus, a transpose, decays of both rows and columns of a
     state, several heads and sizes that are not known stay for `linattn-lower-to-loops`,

@@ -247,8 +247,9 @@ def LinAttn_ChunkScoresOp : LinAttn_ChunkOp<"scores", [AttrSizedOperandSegments]
     `summands` permits a matrix unit to replace each element of rows and of keys by
     the sum of so many bf16 numbers, each what those before it left over, rounded to
     nearest even. Of the products of summands a and b, counted from 0, those with
-    a + b below the larger count are summed. Without it products are in the element
-    type.
+    a + b below the larger count are summed. Under a decay `[B, Hg, C, N]` the
+    elements come with a part of it each; rows and keys close to each other may keep
+    the element type. Without `summands` products are in the element type.
 
     Constraints, beside the operand types:
     - (CS1) rows and keys agree in batch size, tokens and head size.

@@ -93,7 +93,7 @@ def LinAttnSelectSummandsPass
     |---|---|---|
     | bf16 tokens, packed with a scale that is a power of two and without a gate | 1, exact | 1 |
     | f16 tokens likewise | 2, exact | 1 |
-    | all others: states, scores, decayed keys, δ of a delta rule | 2 | 1 |
+    | all others: states, scores, decayed keys, tokens in scores that decay per channel, δ of a delta rule | 2 | 1 |
     | f32 tokens | 2 | 2 |
 
     Two summands hold 16 bits of the significand or more. A product without summands stays

@@ -213,3 +213,59 @@ func.func @negated(%q: memref<1x1x32x32xbf16>, %k: memref<1x1x32x32xbf16>, %v: m
   linattn.chunk.update keys(%kf) values(%vf) into(%s) {summands = array<i64: 1, 1>} : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
   return
 }
+
+// Under a decay per channel, scores within 16 tokens are vectors. Keys decay to
+// the end of their block, rows of the next two blocks from its end on, and what
+// lies between blocks is two products of one tile and one of two, whose sums are
+// stored as scores. They have no need of a mask. Scores of numbers that are not
+// finite are made once more.
+
+// CHECK-LABEL: func.func @channels(
+// CHECK:         scf.for {{.*}} = %c0 to %c48 step %c4
+// CHECK:         amx.tile_zero
+// CHECK-NEXT:    amx.tile_load
+// CHECK-COUNT-3: amx.tile_mulf
+// CHECK-NOT:     amx.tile_mulf
+// CHECK:         amx.tile_store %[[SCORES:[a-z0-9_]+]][%c0, %c0, %c16, %c0]
+// CHECK:         amx.tile_zero
+// CHECK-NEXT:    amx.tile_zero
+// CHECK-COUNT-6: amx.tile_mulf
+// CHECK-NOT:     amx.tile_mulf
+// CHECK:         amx.tile_store %[[SCORES]][%c0, %c0, %c32, %c0]
+// CHECK-NEXT:    amx.tile_store %[[SCORES]][%c0, %c0, %c32, %c16]
+// CHECK:         scf.if %{{.+}} {
+// CHECK-NEXT:    } else {
+// CHECK:           vector.fma
+// EXACT-LABEL: func.func @channels(
+// EXACT:         amx.tile_mulf
+// EXACT-NOT:     scf.if
+// EXACT:         return
+func.func @channels(%x: memref<1x1x48x32xf32>, %k: memref<1x1x48x32xf32>, %g: memref<1x1x48x32xf32>, %p: memref<1x1x48x48xf32>) {
+  linattn.chunk.scores %x, %k decay(%g) into(%p) {summands = array<i64: 2, 2>}
+    : (memref<1x1x48x32xf32>, memref<1x1x48x32xf32>, memref<1x1x48x32xf32>, memref<1x1x48x48xf32>) -> ()
+  return
+}
+
+// Two scores of the same keys pack them once, rows twice. One block has no earlier
+// keys.
+
+// CHECK-LABEL: func.func @twice(
+// CHECK-COUNT-3: memref.alloc() {{.*}} : memref<1x1x1x16x32xbf16>
+// CHECK-NOT:     memref.alloc() {{.*}} : memref<1x1x1x16x32xbf16>
+// CHECK:         return
+func.func @twice(%x: memref<1x1x32x32xf32>, %k: memref<1x1x32x32xf32>, %g: memref<1x1x32x32xf32>, %p: memref<1x1x32x32xf32>, %n: memref<1x1x32x32xf32>) {
+  linattn.chunk.scores %x, %k decay(%g) into(%p) {summands = array<i64: 1, 1>}
+    : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  linattn.chunk.scores %k, %k decay(%g) into(%n) {strict, summands = array<i64: 1, 1>}
+    : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  return
+}
+
+// CHECK-LABEL: func.func @block(
+// CHECK-NOT:     amx.
+// CHECK:         return
+func.func @block(%x: memref<1x1x16x32xf32>, %k: memref<1x1x16x32xf32>, %g: memref<1x1x16x32xf32>, %p: memref<1x1x16x16xf32>) {
+  linattn.chunk.scores %x, %k decay(%g) into(%p) {summands = array<i64: 1, 1>}
+    : (memref<1x1x16x32xf32>, memref<1x1x16x32xf32>, memref<1x1x16x32xf32>, memref<1x1x16x16xf32>) -> ()
+  return
+}

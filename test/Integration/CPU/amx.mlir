@@ -14,6 +14,7 @@
 
 !rows = tensor<1x8x4096x128xbf16>
 !gates = tensor<1x8x4096xf32>
+!channels = tensor<1x8x4096x128xf32>
 !state = tensor<1x8x128x128xf32>
 
 // CHECK-LABEL: linear__task:
@@ -34,6 +35,26 @@ func.func @linear(%q: !rows, %k: !rows, %v: !rows, %o: !rows, %s: !state) -> (!r
 func.func @gated_delta(%q: !rows, %k: !rows, %v: !rows, %g: !gates, %b: !gates, %o: !rows, %s: !state) -> (!rows, !state) {
   %r:2 = linattn.scan %q, %k, %v decay(%g) beta(%b) update(delta) into(%o) init(%s)
     : (!rows, !rows, !rows, !gates, !gates, !rows, !state) -> (!rows, !state)
+  return %r#0, %r#1 : !rows, !state
+}
+
+// Decays per channel: chunks of two blocks of 16 tokens, and of four.
+
+// CHECK-LABEL: kda__task:
+// CHECK:         tdpbf16ps
+// CHECK:         tilerelease
+func.func @kda(%q: !rows, %k: !rows, %v: !rows, %g: !channels, %b: !gates, %o: !rows, %s: !state) -> (!rows, !state) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) beta(%b) update(delta) into(%o) init(%s)
+    : (!rows, !rows, !rows, !channels, !gates, !rows, !state) -> (!rows, !state)
+  return %r#0, %r#1 : !rows, !state
+}
+
+// CHECK-LABEL: gate__task:
+// CHECK:         tdpbf16ps
+// CHECK:         tilerelease
+func.func @gate(%q: !rows, %k: !rows, %v: !rows, %g: !channels, %o: !rows, %s: !state) -> (!rows, !state) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) into(%o) init(%s)
+    : (!rows, !rows, !rows, !channels, !rows, !state) -> (!rows, !state)
   return %r#0, %r#1 : !rows, !state
 }
 

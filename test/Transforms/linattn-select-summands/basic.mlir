@@ -43,6 +43,18 @@ func.func @factors(%x: tensor<1x1x32x32xbf16>, %h: tensor<1x1x32x32xf16>, %g: te
   return %a, %b, %c : tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>
 }
 
+// Tokens that decay per channel are two summands in scores.
+
+// CHECK-LABEL: func.func @channels(
+// CHECK:         linattn.chunk.scores {{.*}} {summands = array<i64: 2, 2>}
+// FAST-LABEL: func.func @channels(
+// FAST:          linattn.chunk.scores {{.*}} {summands = array<i64: 1, 1>}
+func.func @channels(%x: tensor<1x1x32x32xbf16>, %g: tensor<1x1x32x32xf32>, %e: tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32> {
+  %q = linattn.chunk.pack %x into(%e) : (tensor<1x1x32x32xbf16>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  %p = linattn.chunk.scores %q, %q decay(%g) into(%e) : (tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  return %p : tensor<1x1x32x32xf32>
+}
+
 // One matrix of f32 tokens keeps the others of its chunk from being rounded: two
 // summands would lose their accuracy, too, which only fast products may.
 

@@ -215,6 +215,8 @@ struct ScanCase : Case<ScanCase> {
   std::vector<Buffer> getInputs(uint64_t seed = 1) const;
   /// "q", "k", "v", "decay", …, "S", "z", "m".
   std::vector<std::string> getNames() const;
+  /// The position of the input of that name.
+  size_t find(llvm::StringRef name) const;
   /// o, S and, where present, z and m.
   std::vector<Array> getExpected(const std::vector<Buffer> &inputs) const;
 

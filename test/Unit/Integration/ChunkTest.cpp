@@ -48,13 +48,6 @@ ScanCase dplr(std::string name, Transition transition) {
 /// None, one, one less and one more than a chunk, and with a short last one.
 const int64_t chunkLengths[] = {0, 1, kChunk - 1, kChunk, kChunk + 1, 63, 500};
 
-size_t find(const ScanCase &c, llvm::StringRef name) {
-  std::vector<std::string> names = c.getNames();
-  size_t position = llvm::find(names, name) - names.begin();
-  EXPECT_LT(position, names.size()) << name.str();
-  return position;
-}
-
 /// Runs the compiled case once on these inputs.
 void check(const ScanCase &c, const Kernel &kernel, std::vector<Buffer> &inputs,
            double tolerance = -1) {
@@ -137,7 +130,7 @@ TEST(Chunks, KeysThatAreAlike) {
   ASSERT_TRUE(kernel);
   std::vector<Buffer> inputs = c.getInputs();
   Array base = randomArray({16}, 5);
-  Array keys(inputs[find(c, "k")].toArray().shape);
+  Array keys(inputs[c.find("k")].toArray().shape);
   // As wide as normal noise of deviation 0.05.
   Array noise = randomArray(keys.shape, 6, -0.0866, 0.0866);
   for (size_t row = 0; row < keys.data.size(); row += 16) {
@@ -149,8 +142,8 @@ TEST(Chunks, KeysThatAreAlike) {
     for (size_t d = 0; d < 16; ++d)
       keys.data[row + d] /= std::sqrt(sum);
   }
-  inputs[find(c, "k")] = Buffer(c.dtype, keys);
-  Buffer &beta = inputs[find(c, "beta")];
+  inputs[c.find("k")] = Buffer(c.dtype, keys);
+  Buffer &beta = inputs[c.find("beta")];
   for (auto [low, high] : {std::pair(0.95, 0.95), std::pair(0.0, 2.0)}) {
     SCOPED_TRACE("beta up to " + std::to_string(high));
     beta = Buffer(c.dtype, randomArray(beta.toArray().shape, 7, low, high));
@@ -167,7 +160,7 @@ TEST(Chunks, StrongDecays) {
     std::optional<Kernel> kernel = compile(c.getText(), c.compiler);
     ASSERT_TRUE(kernel);
     std::vector<Buffer> inputs = c.getInputs();
-    Buffer &decay = inputs[find(c, "decay")];
+    Buffer &decay = inputs[c.find("decay")];
     const Array logs = decay.toArray();
     auto checkWith = [&](double log, size_t step, double scale) {
       SCOPED_TRACE(log);

@@ -188,24 +188,46 @@ void record(const std::string &name, Buffer &result, const Array &expected) {
       name, llvm::formatv("{0:E1}", worst / largest).str());
 }
 
+void checkErrors(const ScanCase &c, std::vector<Buffer> inputs, Math math,
+                 double outputBound, double stateBound) {
+  SCOPED_TRACE(c.name);
+  std::vector<Array> expected = c.getExpected(inputs);
+  std::vector<Buffer> results = runInTiles(c.getText(), inputs, math);
+  ASSERT_EQ(results.size(), expected.size());
+  record(c.name + ", output", results[0], expected[0]);
+  record(c.name + ", state", results[1], expected[1]);
+  expectClose(results[0], expected[0], "o", outputBound);
+  expectClose(results[1], expected[1], "S", stateBound);
+}
+
 void checkErrors(llvm::ArrayRef<ScanCase> cases, Math math, double outputBound,
                  double stateBound) {
-  for (const ScanCase &c : cases) {
-    SCOPED_TRACE(c.name);
-    std::vector<Buffer> inputs = c.getInputs();
-    std::vector<Array> expected = c.getExpected(inputs);
-    std::vector<Buffer> results = runInTiles(c.getText(), inputs, math);
-    ASSERT_EQ(results.size(), expected.size());
-    record(c.name + ", output", results[0], expected[0]);
-    record(c.name + ", state", results[1], expected[1]);
-    expectClose(results[0], expected[0], "o", outputBound);
-    expectClose(results[1], expected[1], "S", stateBound);
-  }
+  for (const ScanCase &c : cases)
+    checkErrors(c, c.getInputs(), math, outputBound, stateBound);
 }
 
 TEST(MatrixUnit, ErrsByTheRoundingOfItsOutputs) {
   checkErrors(makeCases(), Math::Strict, outputRounding + stateError,
               stateError);
+}
+
+/// Scores of slow decays are as large behind many tokens as behind one; closed
+/// gates leave none.
+TEST(MatrixUnit, DecaysChannelsAtAnySpeed) {
+  for (const ScanCase &c :
+       {named("a decay per channel", 128).decayed(Decay::Channel),
+        named("KDA", 128).delta().decayed(Decay::Channel)})
+    for (double speed : {0.01, 300.0}) {
+      SCOPED_TRACE(c.name + " times " + std::to_string(speed));
+      std::vector<Buffer> inputs = c.getInputs();
+      Buffer &decay = inputs[c.find("decay")];
+      Array logs = decay.toArray();
+      for (double &log : logs.data)
+        log *= speed;
+      decay = Buffer(decay.getDType(), logs);
+      checkErrors(c, std::move(inputs), Math::Strict,
+                  outputRounding + stateError, stateError);
+    }
 }
 
 void checkErrors(const AttentionCase &c, Math math, double bound) {
@@ -305,6 +327,7 @@ TEST(MatrixUnit, KeepsNaNBehindItsToken) {
   checkSpoilt(named("linear"));
   checkSpoilt(named("a decay per token").decayed(Decay::Token));
   checkSpoilt(named("gated delta").delta().decayed(Decay::Token));
+  checkSpoilt(named("a decay per channel", 128).decayed(Decay::Channel));
   checkSpoilt(softmaxOf("softmax", 32));
 }
 

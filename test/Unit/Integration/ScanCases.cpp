@@ -150,6 +150,13 @@ std::vector<std::string> ScanCase::getNames() const {
   return names;
 }
 
+size_t ScanCase::find(llvm::StringRef name) const {
+  std::vector<std::string> names = getNames();
+  size_t position = llvm::find(names, name) - names.begin();
+  EXPECT_LT(position, names.size()) << name.str();
+  return position;
+}
+
 //===----------------------------------------------------------------------===//
 // Text
 //===----------------------------------------------------------------------===//
