@@ -83,8 +83,9 @@ const std::vector<Refusal> &linattn::getRefusals() {
       {S::ChunkTasks,
        {T::Pool, T::Snapshots},
        "its states are rows of a pool, or kept between tokens"},
-      {S::ChunkTasks, {T::Normalizer, T::RunningMax}, "it has a normaliser"},
-      {S::ChunkTasks, T::FeatureMap, "it has a feature map"},
+      {S::ChunkTasks,
+       {T::RunningMax, T::TokenMaximum},
+       "it has a running maximum"},
       {S::ChunkTasks, T::Bonus, "it has a bonus"},
 
       {S::TokenKernel, T::ValueTransition,

@@ -8,13 +8,48 @@
 
 #include "ChunkOps.h"
 
+#include "linattn/Dialect/LinAttn.h"
+#include "linattn/Dialect/MapParameters.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
 
+/// A map of single elements of a chunk's rows.
+static bool isMapOfRows(Operation *op) {
+  auto map = dyn_cast<FeatureMapOp>(op);
+  if (!map || !map.hasPureBufferSemantics())
+    return false;
+  auto mapped = cast<FeatureMappedOpInterface>(op);
+  MemRefType rows = memrefOf(map.getOutput());
+  FeatureMapKind kind = mapped.getFeatureMapKind();
+  return !needsWholeToken(kind) && kind != FeatureMapKind::SoftmaxKernel &&
+         rows.hasStaticShape() && rows.getDimSize(0) == 1 &&
+         rows.getDimSize(1) == 1 &&
+         rows.getElementType() == memrefOf(map.getInput()).getElementType();
+}
+
 bool mlir::linattn::isChunkOp(Operation *op) {
-  return op->getName().getStringRef().starts_with("linattn.chunk.");
+  return op->getName().getStringRef().starts_with("linattn.chunk.") ||
+         isMapOfRows(op);
+}
+
+bool mlir::linattn::isColumn(Operation *op) {
+  auto isOne = [](Value x) { return memrefOf(x).getDimSize(3) == 1; };
+  if (auto read = dyn_cast<ChunkReadOp>(op))
+    return isOne(read.getOutput()) && !read.getTranspose() &&
+           !read.getAdjoint() && !read.getDecay();
+  auto update = dyn_cast<ChunkUpdateOp>(op);
+  return update && isOne(update.getOutput()) && !update.getValueDecay();
+}
+
+/// Whether an operand is a column: in memory, a row.
+static bool isColumnOf(Operation *op, Value operand) {
+  if (memrefOf(operand).getDimSize(3) != 1)
+    return false;
+  if (auto unpack = dyn_cast<ChunkUnpackOp>(op))
+    return operand == unpack.getDenominator();
+  return isColumn(op);
 }
 
 bool mlir::linattn::isPerChannel(Value decay) {
@@ -26,16 +61,26 @@ static StringRef whyNotClause(Operation *op) {
   if (auto pack = dyn_cast<ChunkPackOp>(op))
     return pack.getShift() ? "a shift" : "";
   if (auto unpack = dyn_cast<ChunkUnpackOp>(op))
-    return unpack.getNormalize() ? "a denominator" : "";
+    return unpack.getRunningMax() ? "a running maximum" : "";
   if (auto scores = dyn_cast<ChunkScoresOp>(op))
     return scores.getBonus() ? "a bonus" : "";
-  if (isa<ChunkDecayOp, ChunkSolveOp, ChunkReadOp>(op))
+  if (isa<ChunkDecayOp, ChunkSolveOp, ChunkReadOp, FeatureMapOp>(op))
     return "";
   if (auto update = dyn_cast<ChunkUpdateOp>(op))
     return update.getDecay() && update.getValueDecay()
                ? "decays of both rows and columns"
                : "";
   return "an op without vectors";
+}
+
+/// Whether a column [1, 1, N, 1] collapses into neighbours in memory.
+static bool liesAsRow(MemRefType column) {
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return succeeded(column.getStridesAndOffset(strides, offset)) &&
+         strides[2] == 1 &&
+         memref::CollapseShapeOp::isGuaranteedCollapsible(
+             column, ArrayRef<ReassociationIndices>{{0, 1, 2, 3}});
 }
 
 static bool isScores(Operation *op, Value operand) {
@@ -96,6 +141,11 @@ StringRef mlir::linattn::whyNoVectors(Operation *op, int64_t vectorBits,
       return "several heads";
     if (memref.getRank() != 4)
       continue;
+    if (isColumnOf(op, operand)) {
+      if (!liesAsRow(memref))
+        return "a column that does not lie in memory as a row";
+      continue;
+    }
     if (memref.getDimSize(3) % lanes && !isScores(op, operand))
       return "features that are not whole vectors";
     if (!moves && !memref.isLastDimUnitStride())

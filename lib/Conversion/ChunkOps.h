@@ -19,6 +19,9 @@ inline MemRefType memrefOf(Value x) { return cast<MemRefType>(x.getType()); }
 
 bool isChunkOp(Operation *op);
 
+/// Whether a read or an update has one column, that of a normaliser.
+bool isColumn(Operation *op);
+
 /// The type that an op of chunks computes in.
 Type typeOf(Operation *op);
 

@@ -160,6 +160,8 @@ void ChunkVectors::emit(ChunkPackOp op) {
 }
 
 void ChunkVectors::emit(ChunkUnpackOp op) {
+  if (op.getNormalize())
+    return emitDivided(op);
   Value output = op.getOutput();
   forEach(dim(output, 2), [&](Value t) {
     Value token = tokenOf(t, output, op.getReverse());

@@ -11,6 +11,7 @@
 
 #include "VectorBuilder.h"
 
+#include "linattn/Dialect/LinAttn.h"
 #include "linattn/Dialect/LinAttnChunk.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
@@ -99,6 +100,12 @@ public:
                     const Factors &factors, bool fromZero, Value into,
                     ArrayRef<Stream> streams);
   void emit(ChunkUpdateOp op, const Factors &factors, ArrayRef<Stream> streams);
+  /// A map of single elements of rows [1, 1, C, K].
+  void emit(FeatureMapOp op);
+  /// A read and an update of one column, and rows divided by such a read.
+  void emitColumn(ChunkReadOp op, const ReadRows &rows, bool fromZero);
+  void emitColumn(ChunkUpdateOp op, const Factors &factors);
+  void emitDivided(ChunkUnpackOp op);
 
   /// Blocks of `step`, in a loop, and what is left over.
   void forEachBlock(int64_t size, int64_t step,
@@ -168,6 +175,8 @@ private:
                  bool diagonal, bool strict);
   Rows addLaterScores(Rows sums, Value scores, Value values, const Tile &tile,
                       bool diagonal, bool strict);
+  Rows addScoresOfColumn(Rows sums, Value scores, Value column, Value token,
+                         bool strict);
   void clearRow(Value output, Value t);
   Rows product(Rows sums, int64_t size,
                function_ref<Value(int64_t, Value)> left,

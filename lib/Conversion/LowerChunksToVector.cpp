@@ -50,7 +50,7 @@ void BlockLowering::findStreams() {
   auto loop = dyn_cast<scf::ForOp>(block.getParentOp());
   SmallVector<Operation *> products;
   for (Operation &op : block)
-    if (isa<ChunkReadOp, ChunkUpdateOp>(op) &&
+    if (isa<ChunkReadOp, ChunkUpdateOp>(op) && !isColumn(&op) &&
         whyNoVectors(&op, vectorBits, target.registers).empty())
       products.push_back(&op);
   if (!loop || products.empty())
@@ -176,6 +176,8 @@ void BlockLowering::lowerRead(ChunkReadOp op) {
   }
   if (fill)
     lowered.push_back(fill);
+  if (isColumn(op))
+    return vectors->emitColumn(op, rows, bool(fill));
   if (op.getDecay())
     return vectors->emitDecaying(op, rows, factorsOf(op.getDecay()), bool(fill),
                                  into, streamsOf(op));
@@ -205,6 +207,8 @@ void BlockLowering::lowerRead(ChunkReadOp op) {
 void BlockLowering::lowerUpdate(ChunkUpdateOp op) {
   ChunkVectors::Factors factors =
       factorsOf(op.getValueDecay() ? op.getValueDecay() : op.getDecay());
+  if (isColumn(op))
+    return vectors->emitColumn(op, factors);
   ArrayRef<int64_t> summands = summandsOf(op);
   if (summands.empty())
     return vectors->emit(op, factors, streamsOf(op));
@@ -294,7 +298,8 @@ void BlockLowering::lower(Operation *op) {
         else
           v.emit(pack);
       })
-      .Case<ChunkUnpackOp, ChunkSolveOp>([&](auto plain) { v.emit(plain); })
+      .Case<ChunkUnpackOp, ChunkSolveOp, FeatureMapOp>(
+          [&](auto plain) { v.emit(plain); })
       .Case([&](ChunkDecayOp decay) {
         ChunkVectors::Factors factors = factorsOf(decay.getDecay());
         ChunkReadOp read = findDecayedRead(decay);

@@ -74,6 +74,10 @@ static Value emitRegion(OpBuilder &b, Location loc, Region &region, Value x) {
   return lookup(cast<YieldOp>(block.getTerminator()).getResult());
 }
 
+bool mlir::linattn::keepsElements(FeatureMapKind kind) {
+  return kind == FeatureMapKind::Identity || kind == FeatureMapKind::Relu;
+}
+
 Value mlir::linattn::emitFeatureMap(OpBuilder &b, Location loc,
                                     FeatureMappedOpInterface op, Value x) {
   Type type = x.getType();

@@ -93,7 +93,7 @@ Part TaskBuilder::partOf(Value x, ArrayRef<int64_t> loops) {
   part.sizes = tensor::getMixedSizes(b, loc, x);
   part.offsets.assign(part.sizes.size(), b.getIndexAttr(0));
   part.strides.assign(part.sizes.size(), b.getIndexAttr(1));
-  bool isState = x == r.state.state;
+  bool isState = x == r.state.state || x == r.state.normalizer;
   for (auto [dim, loop] : llvm::enumerate(loops)) {
     OpFoldResult &offset = part.offsets[dim], &size = part.sizes[dim];
     // All tokens of packed sequences are one batch element's.

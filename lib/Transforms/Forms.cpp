@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===
 
 #include "linattn/Transforms/Forms.h"
+#include "linattn/Dialect/FeatureMaps.h"
 #include "linattn/Dialect/ScanTraits.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Matchers.h"
@@ -71,11 +72,11 @@ StringRef mlir::linattn::whyNoChunkTasks(StateOp op) {
 }
 
 StringRef mlir::linattn::whyNoChunkTasks(ReadOp op) {
-  if (op.getNormalize())
-    return "it has a normaliser";
   Recurrence r(op);
-  if (r.op.getFeatureMapKind() != FeatureMapKind::Identity)
-    return "it has a feature map";
+  if (r.isStabilised() ||
+      needsRowMax(r.op.getFeatureMapKind(),
+                  /*stabilised=*/op.getNormalizer() != nullptr))
+    return "it has a running maximum";
   return whyNoTasks(r);
 }
 
@@ -92,6 +93,10 @@ StringRef mlir::linattn::whyNoMatrixUnit(const Recurrence &r,
   // Their scores run in vectors, with decays of each term.
   if (r.decay && shapeOf(r.decay).getRank() == 4 && hasFewFeatures)
     return "it decays per channel and has fewer than 128 key features, for "
+           "which vectors are faster";
+  FeatureMappedOpInterface mapped = r.op;
+  if (!keepsElements(mapped.getFeatureMapKind()) && hasFewFeatures)
+    return "its features need two bf16 summands and are fewer than 128, for "
            "which vectors are faster";
   for (Value tokens : {r.query, r.key, r.value}) {
     if (!tokens || getElementTypeOrSelf(tokens).isBF16())

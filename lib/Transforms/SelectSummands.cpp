@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "linattn/Dialect/FeatureMaps.h"
 #include "linattn/Dialect/LinAttnChunk.h"
 #include "linattn/Dialect/Remarks.h"
 #include "linattn/Transforms/Forms.h"
@@ -41,13 +42,25 @@ static bool isPowerOfTwo(double x) {
   return std::abs(std::frexp(x, &exponent)) == 0.5;
 }
 
+static bool keepsNumbers(ChunkPackOp pack) {
+  double scale = pack.getScale() ? pack.getScale()->convertToDouble() : 1.0;
+  return !pack.getShift() && !pack.getGate() && !pack.getFill() &&
+         !pack.getScaleValue() && isPowerOfTwo(scale);
+}
+
 static Origin originOf(Value matrix) {
   Origin origin;
-  while (auto pack = matrix.getDefiningOp<ChunkPackOp>()) {
-    double scale = pack.getScale() ? pack.getScale()->convertToDouble() : 1.0;
-    origin.isExact &= !pack.getShift() && !pack.getGate() && !pack.getFill() &&
-                      !pack.getScaleValue() && isPowerOfTwo(scale);
-    matrix = pack.getInput();
+  while (Operation *op = matrix.getDefiningOp()) {
+    if (auto pack = dyn_cast<ChunkPackOp>(op)) {
+      origin.isExact &= keepsNumbers(pack);
+      matrix = pack.getInput();
+    } else if (auto map = dyn_cast<FeatureMapOp>(op)) {
+      auto mapped = cast<FeatureMappedOpInterface>(op);
+      origin.isExact &= keepsElements(mapped.getFeatureMapKind());
+      matrix = map.getInput();
+    } else {
+      break;
+    }
     origin.type = getElementTypeOrSelf(matrix);
   }
   return origin;
@@ -102,6 +115,9 @@ private:
           << "stays a product of vectors: its columns decay";
       return;
     }
+    // The column of a normaliser is a sum of vectors.
+    if (cast<ShapedType>(op.getOutput().getType()).getDimSize(3) == 1)
+      return;
     SmallVector<Value> matrices = op.getMatrices();
     for (Value matrix : matrices)
       if (StringRef why = whyNoTiles(matrix); !why.empty()) {

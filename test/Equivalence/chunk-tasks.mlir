@@ -113,3 +113,26 @@ func.func @halves(%q: tensor<2x4x?x32xf32>, %k: tensor<2x2x39x32xf32>, %v: tenso
   %r = linattn.read %q, %S into(%o) {scale = 0.3} : (tensor<2x4x?x32xf32>, tensor<2x2x32x16xf32>, tensor<2x4x?x16xf32>) -> tensor<2x4x?x16xf32>
   return %r, %S : tensor<2x4x?x16xf32>, tensor<2x2x32x16xf32>
 }
+
+// A normaliser and a feature map, with a mask and a scale; decayed, packed, backwards; decayed per channel; of attention without a mask.
+func.func @normalized(%q: tensor<1x4x?x16xf32>, %k: tensor<1x2x?x16xf32>, %v: tensor<1x2x?x32xf32>, %mk: tensor<1x?xi1>, %o: tensor<1x4x?x32xf32>, %s: tensor<1x2x16x32xf32>, %z: tensor<1x2x16xf32>) -> (tensor<1x4x?x32xf32>, tensor<1x2x16x32xf32>, tensor<1x2x16xf32>) {
+  %r:3 = linattn.scan %q, %k, %v mask(%mk) into(%o) init(%s) normalizer(%z) {feature_map = #linattn.feature_map<elu1>, normalize = #linattn.normalize<eps = 1.0e-6>, scale = 0.3}
+    : (tensor<1x4x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x32xf32>, tensor<1x?xi1>, tensor<1x4x?x32xf32>, tensor<1x2x16x32xf32>, tensor<1x2x16xf32>) -> (tensor<1x4x?x32xf32>, tensor<1x2x16x32xf32>, tensor<1x2x16xf32>)
+  return %r#0, %r#1, %r#2 : tensor<1x4x?x32xf32>, tensor<1x2x16x32xf32>, tensor<1x2x16xf32>
+}
+func.func @normalized_decay(%q: tensor<1x2x39x32xf32>, %k: tensor<1x2x39x32xf32>, %v: tensor<1x2x39x16xf32>, %g: tensor<1x2x39xf32>, %o: tensor<1x2x39x16xf32>, %s: tensor<2x2x32x16xf32>, %z: tensor<2x2x32xf32>) -> (tensor<1x2x39x16xf32>, tensor<2x2x32x16xf32>, tensor<2x2x32xf32>) {
+  %offsets = arith.constant dense<[0, 17, 39]> : tensor<3xi64>
+  %r:3 = linattn.scan %q, %k, %v decay(%g) cu_seqlens(%offsets) into(%o) init(%s) normalizer(%z) {reverse, feature_map = #linattn.feature_map<relu2>, normalize = #linattn.normalize<abs_floor = 1.0>}
+    : (tensor<1x2x39x32xf32>, tensor<1x2x39x32xf32>, tensor<1x2x39x16xf32>, tensor<1x2x39xf32>, tensor<3xi64>, tensor<1x2x39x16xf32>, tensor<2x2x32x16xf32>, tensor<2x2x32xf32>) -> (tensor<1x2x39x16xf32>, tensor<2x2x32x16xf32>, tensor<2x2x32xf32>)
+  return %r#0, %r#1, %r#2 : tensor<1x2x39x16xf32>, tensor<2x2x32x16xf32>, tensor<2x2x32xf32>
+}
+func.func @normalized_channels(%q: tensor<1x2x39x32xf32>, %k: tensor<1x2x39x32xf32>, %v: tensor<1x2x39x16xf32>, %g: tensor<1x2x39x32xf32>, %o: tensor<1x2x39x16xf32>, %s: tensor<1x2x32x16xf32>, %z: tensor<1x2x32xf32>) -> (tensor<1x2x39x16xf32>, tensor<1x2x32x16xf32>, tensor<1x2x32xf32>) {
+  %r:3 = linattn.scan %q, %k, %v decay(%g) into(%o) init(%s) normalizer(%z) {normalize = #linattn.normalize<floor = 0.5, clamp = 0.5>}
+    : (tensor<1x2x39x32xf32>, tensor<1x2x39x32xf32>, tensor<1x2x39x16xf32>, tensor<1x2x39x32xf32>, tensor<1x2x39x16xf32>, tensor<1x2x32x16xf32>, tensor<1x2x32xf32>) -> (tensor<1x2x39x16xf32>, tensor<1x2x32x16xf32>, tensor<1x2x32xf32>)
+  return %r#0, %r#1, %r#2 : tensor<1x2x39x16xf32>, tensor<1x2x32x16xf32>, tensor<1x2x32xf32>
+}
+func.func @normalized_halves(%q: tensor<2x4x?x32xf32>, %k: tensor<2x2x39x32xf32>, %v: tensor<2x2x39x16xf32>, %o: tensor<2x4x?x16xf32>, %s: tensor<2x2x32x16xf32>, %z: tensor<2x2x32xf32>) -> tensor<2x4x?x16xf32> {
+  %S:2 = linattn.state %k, %v init(%s) normalizer(%z) {feature_map = #linattn.feature_map<elu1>} : (tensor<2x2x39x32xf32>, tensor<2x2x39x16xf32>, tensor<2x2x32x16xf32>, tensor<2x2x32xf32>) -> (tensor<2x2x32x16xf32>, tensor<2x2x32xf32>)
+  %r = linattn.read %q, %S#0 normalizer(%S#1) into(%o) {feature_map = #linattn.feature_map<elu1>, normalize = #linattn.normalize<eps = 1.0e-6>} : (tensor<2x4x?x32xf32>, tensor<2x2x32x16xf32>, tensor<2x2x32xf32>, tensor<2x4x?x16xf32>) -> tensor<2x4x?x16xf32>
+  return %r : tensor<2x4x?x16xf32>
+}

@@ -81,3 +81,20 @@ func.func @halves(%q: tensor<1x4x32x32xbf16>, %k: tensor<1x2x64x32xbf16>, %v: te
   %r = linattn.read %q, %S into(%o) {scale = 0.3} : (tensor<1x4x32x32xbf16>, tensor<1x2x32x16xf32>, tensor<1x4x32x16xbf16>) -> tensor<1x4x32x16xbf16>
   return %r, %S : tensor<1x4x32x16xbf16>, tensor<1x2x32x16xf32>
 }
+
+// A normaliser and a map that keeps elements; a map that needs summands, of any number of tokens; both halves of attention without a mask.
+func.func @normalized(%q: tensor<1x4x80x32xbf16>, %k: tensor<1x2x80x32xbf16>, %v: tensor<1x2x80x16xbf16>, %mk: tensor<1x80xi1>, %o: tensor<1x4x80x16xbf16>, %s: tensor<1x2x32x16xf32>, %z: tensor<1x2x32xf32>) -> (tensor<1x4x80x16xbf16>, tensor<1x2x32x16xf32>, tensor<1x2x32xf32>) {
+  %r:3 = linattn.scan %q, %k, %v mask(%mk) into(%o) init(%s) normalizer(%z) {feature_map = #linattn.feature_map<relu>, normalize = #linattn.normalize<eps = 1.0e-6>, scale = 0.3}
+    : (tensor<1x4x80x32xbf16>, tensor<1x2x80x32xbf16>, tensor<1x2x80x16xbf16>, tensor<1x80xi1>, tensor<1x4x80x16xbf16>, tensor<1x2x32x16xf32>, tensor<1x2x32xf32>) -> (tensor<1x4x80x16xbf16>, tensor<1x2x32x16xf32>, tensor<1x2x32xf32>)
+  return %r#0, %r#1, %r#2 : tensor<1x4x80x16xbf16>, tensor<1x2x32x16xf32>, tensor<1x2x32xf32>
+}
+func.func @mapped(%q: tensor<1x1x?x128xbf16>, %k: tensor<1x1x?x128xbf16>, %v: tensor<1x1x?x16xbf16>, %g: tensor<1x1x?xf32>, %o: tensor<1x1x?x16xbf16>, %s: tensor<1x1x128x16xf32>, %z: tensor<1x1x128xf32>) -> (tensor<1x1x?x16xbf16>, tensor<1x1x128x16xf32>, tensor<1x1x128xf32>) {
+  %r:3 = linattn.scan %q, %k, %v decay(%g) into(%o) init(%s) normalizer(%z) {feature_map = #linattn.feature_map<elu1>, normalize = #linattn.normalize<abs_floor = 1.0>}
+    : (tensor<1x1x?x128xbf16>, tensor<1x1x?x128xbf16>, tensor<1x1x?x16xbf16>, tensor<1x1x?xf32>, tensor<1x1x?x16xbf16>, tensor<1x1x128x16xf32>, tensor<1x1x128xf32>) -> (tensor<1x1x?x16xbf16>, tensor<1x1x128x16xf32>, tensor<1x1x128xf32>)
+  return %r#0, %r#1, %r#2 : tensor<1x1x?x16xbf16>, tensor<1x1x128x16xf32>, tensor<1x1x128xf32>
+}
+func.func @normalized_halves(%q: tensor<1x4x32x128xbf16>, %k: tensor<1x2x64x128xbf16>, %v: tensor<1x2x64x16xbf16>, %o: tensor<1x4x32x16xbf16>, %s: tensor<1x2x128x16xf32>, %z: tensor<1x2x128xf32>) -> tensor<1x4x32x16xbf16> {
+  %S:2 = linattn.state %k, %v init(%s) normalizer(%z) {feature_map = #linattn.feature_map<elu1>} : (tensor<1x2x64x128xbf16>, tensor<1x2x64x16xbf16>, tensor<1x2x128x16xf32>, tensor<1x2x128xf32>) -> (tensor<1x2x128x16xf32>, tensor<1x2x128xf32>)
+  %r = linattn.read %q, %S#0 normalizer(%S#1) into(%o) {feature_map = #linattn.feature_map<elu1>, normalize = #linattn.normalize<eps = 1.0e-6>} : (tensor<1x4x32x128xbf16>, tensor<1x2x128x16xf32>, tensor<1x2x128xf32>, tensor<1x4x32x16xbf16>) -> tensor<1x4x32x16xbf16>
+  return %r : tensor<1x4x32x16xbf16>
+}

@@ -167,7 +167,10 @@ def LinAttnLowerChunksToVectorPass
     with `summands` only those within 16 tokens are made so; keys before them and rows
     decay to the end of the keys' block and from there on, as matrices of products in tiles.
 
-    A shift, a denominator, a bonus, a transpose, decays of both rows and columns of a
+    A normaliser is a state of one column, which lies in memory as a row: its vectors run
+    along features and keys. Maps of single elements of a chunk's rows are among its ops.
+
+    A shift, a running maximum, a bonus, a transpose, decays of both rows and columns of a
     state, several heads and sizes that are not known stay for `linattn-lower-to-loops`,
     and a remark says so.
 

@@ -17,6 +17,9 @@ namespace mlir::linattn {
 /// applied: `softmax_kernel` always, `exp` when it is stabilised.
 bool needsRowMax(FeatureMapKind kind, bool stabilised);
 
+/// True if each feature is an element of the token as it is, or 0.
+bool keepsElements(FeatureMapKind kind);
+
 /// Emits φ of `x`, a scalar or a vector of the accumulation type. Maps that
 /// need a maximum get it subtracted by the caller beforehand and are e^x here.
 Value emitFeatureMap(OpBuilder &builder, Location loc,

@@ -91,7 +91,7 @@ def LinAttnSelectSummandsPass
 
     | matrix | summands | under `fast-products` |
     |---|---|---|
-    | bf16 tokens, packed with a scale that is a power of two and without a gate | 1, exact | 1 |
+    | bf16 tokens, packed with a scale that is a power of two and without a gate, also under relu | 1, exact | 1 |
     | f16 tokens likewise | 2, exact | 1 |
     | all others: states, scores, decayed keys, tokens in scores that decay per channel, δ of a delta rule | 2 | 1 |
     | f32 tokens | 2 | 2 |

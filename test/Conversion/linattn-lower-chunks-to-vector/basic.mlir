@@ -183,3 +183,28 @@ func.func @columns(%w: memref<1x1x16x32xf32>, %s: memref<1x1x32x64xf32>, %p: mem
     : (memref<1x1x16x32xf32>, memref<1x1x32x64xf32>, memref<1x1x16x16xf32>, memref<1x1x16x64xf32>, memref<1x1x16x64xf32>, memref<1x1x16x64xf32>) -> ()
   return
 }
+
+// The normaliser is one column, in memory a row: vectors of features and of keys,
+// of 16 tokens at a time. Later keys are left out. A row is divided once.
+
+// CHECK-LABEL: func.func @normalizer(
+// CHECK:         arith.cmpf ogt
+// CHECK:         memref.collapse_shape {{.*}} : memref<1x1x64x1xf32> into memref<64xf32>
+// CHECK:         :16 = scf.for {{.*}} -> (vector<16xf32>,
+// CHECK-COUNT-16:  vector.fma {{.*}} : vector<16xf32>
+// CHECK:         arith.select {{.*}} : vector<16xi1>
+// CHECK:         vector.transfer_write {{.*}} : vector<16xf32>, memref<16xf32>
+// CHECK:         scf.for
+// CHECK:           arith.divf {{.*}} : f32
+// CHECK:           arith.mulf {{.*}} : vector<32xf32>
+// CHECK:         vector.fma {{.*}} : vector<16xf32>
+// CHECK:         vector.store {{.*}} : memref<64xf32>, vector<16xf32>
+// CHECK-NOT:     linattn.
+// CHECK:         return
+func.func @normalizer(%x: memref<1x1x16x64xf32>, %q: memref<1x1x16x64xf32>, %p: memref<1x1x16x16xf32>, %ones: memref<1x1x16x1xf32>, %g: memref<1x1x16xf32>, %z: memref<1x1x64x1xf32>, %d: memref<1x1x16x1xf32>, %y: memref<1x1x16x32xf32>, %o: memref<1x1x16x32xbf16>) {
+  linattn.feature_map %x into(%q) {feature_map = #linattn.feature_map<elu1>} : (memref<1x1x16x64xf32>, memref<1x1x16x64xf32>) -> ()
+  linattn.chunk.read %q, %z scores(%p) values(%ones) into(%d) : (memref<1x1x16x64xf32>, memref<1x1x64x1xf32>, memref<1x1x16x16xf32>, memref<1x1x16x1xf32>, memref<1x1x16x1xf32>) -> ()
+  linattn.chunk.unpack %y denominator(%d) into(%o) {normalize = #linattn.normalize<eps = 1.0e-6>} : (memref<1x1x16x32xf32>, memref<1x1x16x1xf32>, memref<1x1x16x32xbf16>) -> ()
+  linattn.chunk.update keys(%q) values(%ones) decay(%g) into(%z) : (memref<1x1x16x64xf32>, memref<1x1x16x1xf32>, memref<1x1x16xf32>, memref<1x1x64x1xf32>) -> ()
+  return
+}

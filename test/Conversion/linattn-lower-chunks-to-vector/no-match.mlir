@@ -56,14 +56,27 @@ func.func @strided(%k: memref<1x1x16x16xf32>, %s: memref<1x1x16x16xf32, strided<
 // REMARK: "runs as scalar loops: it has decays of both rows and columns"
 // REMARK: "runs as scalar loops: it has a bonus"
 // REMARK: "runs as scalar loops: it has scores of later tokens without whole tiles"
-// REMARK: "runs as scalar loops: it has a denominator"
+// REMARK: "runs as scalar loops: it has a running maximum"
 // REMARK: "runs as scalar loops: it has an op without vectors"
 func.func @clauses(%x: memref<1x1x16x16xf32>, %n: memref<1x1x16xf32>, %u: memref<1x16xf32>, %few: memref<1x1x12x12xf32>, %v: memref<1x1x12x16xf32>, %d: memref<1x1x16x1xf32>, %y: memref<1x1x16x16xf32>, %m: memref<1x1xf32>) {
   linattn.chunk.pack %x shift(%n) into(%y) : (memref<1x1x16x16xf32>, memref<1x1x16xf32>, memref<1x1x16x16xf32>) -> ()
   linattn.chunk.update decay(%x) value_decay(%x) into(%y) : (memref<1x1x16x16xf32>, memref<1x1x16x16xf32>, memref<1x1x16x16xf32>) -> ()
   linattn.chunk.scores %x, %x bonus(%u) into(%y) {strict} : (memref<1x1x16x16xf32>, memref<1x1x16x16xf32>, memref<1x16xf32>, memref<1x1x16x16xf32>) -> ()
   linattn.chunk.solve %few into(%v) {transpose} : (memref<1x1x12x12xf32>, memref<1x1x12x16xf32>) -> ()
-  linattn.chunk.unpack %x denominator(%d) into(%y) {normalize = #linattn.normalize<eps = 1.0e-6>} : (memref<1x1x16x16xf32>, memref<1x1x16x1xf32>, memref<1x1x16x16xf32>) -> ()
+  linattn.chunk.unpack %x denominator(%d) running_max(%n) into(%y) {normalize = #linattn.normalize<abs_floor = 1.0>} : (memref<1x1x16x16xf32>, memref<1x1x16x1xf32>, memref<1x1x16xf32>, memref<1x1x16x16xf32>) -> ()
   linattn.chunk.stabilize %n into(%n, %n) init(%m) : (memref<1x1x16xf32>, memref<1x1x16xf32>, memref<1x1x16xf32>, memref<1x1xf32>) -> ()
+  return
+}
+
+// CHECK-LABEL: func.func @column(
+// CHECK:         linattn.chunk.read
+// CHECK:         linattn.chunk.read
+// CHECK:         linattn.feature_map
+// REMARK: "runs as scalar loops: it has a column that does not lie in memory as a row"
+// REMARK: "runs as scalar loops: it has features that are not whole vectors"
+func.func @column(%x: memref<1x1x16x16xf32>, %z: memref<1x1x16x1xf32, strided<[256, 256, 16, 1]>>, %t: memref<1x1x1x16xf32>, %y: memref<1x1x16x1xf32>, %w: memref<1x2x16x16xf32>) {
+  linattn.chunk.read %x, %z into(%y) : (memref<1x1x16x16xf32>, memref<1x1x16x1xf32, strided<[256, 256, 16, 1]>>, memref<1x1x16x1xf32>) -> ()
+  linattn.chunk.read %x, %t into(%y) {transpose} : (memref<1x1x16x16xf32>, memref<1x1x1x16xf32>, memref<1x1x16x1xf32>) -> ()
+  linattn.feature_map %w into(%w) {feature_map = #linattn.feature_map<elu1>} : (memref<1x2x16x16xf32>, memref<1x2x16x16xf32>) -> ()
   return
 }
