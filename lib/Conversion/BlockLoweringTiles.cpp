@@ -183,11 +183,8 @@ void BlockLowering::emitCompact(ChunkScoresOp op) {
   materialize(op.getRows());
   materialize(op.getKeys());
   ChunkVectors compact = vectors->compact();
-  ChunkVectors::Factors factors = factorsOf(op.getDecay());
-  if (op.decaysTerms())
-    compact.emitDecaying(op, factors);
-  else
-    compact.emit(op, compact.transposedKeys(op.getKeys()), factors);
+  compact.emit(op, compact.transposedKeys(op.getKeys()),
+               factorsOf(op.getDecay()));
   compact.freeScratch();
 }
 

@@ -88,23 +88,31 @@ struct ChunkVectors::RunningKeys {
   Value fade;     ///< [K]: the product of a tile's gates.
 };
 
-void ChunkVectors::emitDecaying(ChunkScoresOp op, const Factors &factors,
-                                int64_t blockTokens) {
+void ChunkVectors::emitDecaying(ChunkScoresOp op, const Factors &factors) {
+  clearScores(op);
+  scoreBlocks(op, factors, /*blockTokens=*/Value());
+}
+
+void ChunkVectors::clearScores(ChunkScoresOp op) {
   Value output = op.getOutput();
   int64_t tokens = sizeOf(output, 2);
+  forEach(index(tokens), [&](Value t) {
+    for (int64_t j = 0; j < tokens; j += lanes)
+      writeOperand(zeros(lanes), output, at(t, index(j)));
+  });
+}
+
+void ChunkVectors::scoreBlocks(ChunkScoresOp op, const Factors &factors,
+                               Value blockTokens) {
+  int64_t tokens = sizeOf(op.getOutput(), 2);
   OpFoldResult features = b.getIndexAttr(sizeOf(op.getRows(), 3));
   int64_t height = std::min<int64_t>(4, lanes);
   RunningKeys running{height, scratch({b.getIndexAttr(tokens), features}),
                       scratch({b.getIndexAttr(height), features}),
                       scratch({features})};
-  forEach(index(tokens), [&](Value t) {
-    for (int64_t j = 0; j < tokens; j += lanes)
-      writeOperand(zeros(lanes), output, at(t, index(j)));
-  });
   forEachBlock(tokens, running.rows, [&](Value row, int64_t height) {
     scoreOwnRows(op, factors, running, row, height);
-    Value first =
-        blockTokens ? sub(row, rem(row, index(blockTokens))) : index(0);
+    Value first = blockTokens ? sub(row, rem(row, blockTokens)) : index(0);
     scoreEarlierKeys(op, running, first, row, height);
   });
 }

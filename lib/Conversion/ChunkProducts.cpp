@@ -107,9 +107,8 @@ void ChunkProducts::forEachLine(const Block &block,
   });
 }
 
-/// Matrices without `isFinite` are left out: no product needs to know.
-void ChunkProducts::ifFinite(ArrayRef<PackedTiles> matrices,
-                             function_ref<void()> tiles, Otherwise vectors) {
+/// Matrices without `isFinite` are left out.
+Value ChunkProducts::areFinite(ArrayRef<PackedTiles> matrices) {
   Value all;
   for (const PackedTiles &matrix : matrices) {
     Value one = matrix.flag && hasBits ? v.load(matrix.flag, {v.index(0)})
@@ -117,9 +116,15 @@ void ChunkProducts::ifFinite(ArrayRef<PackedTiles> matrices,
     if (one)
       all = all ? arith::AndIOp::create(v.b, v.loc, all, one).getResult() : one;
   }
-  if (!all)
-    return tiles();
-  v.ifThenElse(all, tiles, vectors);
+  return all;
+}
+
+void ChunkProducts::ifFinite(ArrayRef<PackedTiles> matrices,
+                             function_ref<void()> tiles, Otherwise vectors) {
+  if (Value all = areFinite(matrices))
+    v.ifThenElse(all, tiles, vectors);
+  else
+    tiles();
 }
 
 //===----------------------------------------------------------------------===//

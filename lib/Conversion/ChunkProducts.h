@@ -109,7 +109,7 @@ public:
   /// The same under a decay per channel. `keys` are `packDecayedKeys`.
   void emitDecaying(ChunkScoresOp op, int64_t rowSummands,
                     const PackedTiles &keys,
-                    const ChunkVectors::Factors &factors, Otherwise otherwise);
+                    const ChunkVectors::Factors &factors);
   void emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
             const ChunkVectors::ReadRows &rows, bool fromZero, Value into,
             ArrayRef<ChunkVectors::Stream> streams, Otherwise otherwise);
@@ -120,6 +120,9 @@ public:
 
   /// Memory for the summands of a matrix.
   PackedTiles allocate(int64_t lines, int64_t contracted, int64_t summands);
+  /// Whether all numbers of the matrices are finite; null if no product needs
+  /// to know.
+  Value areFinite(ArrayRef<PackedTiles> matrices);
   /// Emits the branch on whether all numbers of the matrices are finite.
   void ifFinite(ArrayRef<PackedTiles> matrices, function_ref<void()> tiles,
                 Otherwise vectors);

@@ -10,7 +10,8 @@
 // at most 1: to the end of the key's block, through the blocks in between, and
 // from the start of the row's block. Keys get the first one, rows the other
 // two, so that each pair of blocks is a product of matrices. Keys are packed
-// once, a block of rows once for each block before it.
+// once, a block of rows once for each block before it. Vectors score what lies
+// within a block, and if a number is not finite, all pairs once more.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,12 +55,11 @@ void ChunkProducts::extendReach(Value reach, Value fades, int64_t row) {
 
 void ChunkProducts::emitDecaying(ChunkScoresOp op, int64_t rowSummands,
                                  const PackedTiles &keys,
-                                 const ChunkVectors::Factors &factors,
-                                 Otherwise otherwise) {
+                                 const ChunkVectors::Factors &factors) {
   Value output = op.getOutput();
   int64_t blocks = sizeOf(op.getRows(), 2) / lines,
           features = sizeOf(op.getRows(), 3);
-  v.emitDecaying(op, factors, /*blockTokens=*/lines);
+  v.clearScores(op);
   Value decayed = rowsOf(v, blocks * lines, features);
   SmallVector<OpFoldResult> factorsOfBlocks{v.b.getIndexAttr(blocks),
                                             v.b.getIndexAttr(features)};
@@ -95,6 +95,8 @@ void ChunkProducts::emitDecaying(ChunkScoresOp op, int64_t rowSummands,
             v.at(v.index(row * lines), v.index((column + i) * lines)), sum);
     }
   }
-  // The scores of numbers that are not finite, all of them once more.
-  ifFinite(matrices, [] {}, otherwise);
+  Value blockTokens = v.index(lines);
+  if (Value all = areFinite(matrices))
+    blockTokens = v.select(all, blockTokens, v.index(blocks * lines));
+  v.scoreBlocks(op, factors, blockTokens);
 }

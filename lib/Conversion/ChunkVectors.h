@@ -66,10 +66,12 @@ public:
   void emit(ChunkUnpackOp op);
   void emit(ChunkDecayOp op, const Factors &factors);
   void emit(ChunkScoresOp op, Value keysT, const Factors &factors);
-  /// The same under a decay per channel; if given, of pairs within blocks of so
-  /// many tokens, a multiple of 4.
-  void emitDecaying(ChunkScoresOp op, const Factors &factors,
-                    int64_t blockTokens = 0);
+  /// The same under a decay per channel.
+  void emitDecaying(ChunkScoresOp op, const Factors &factors);
+  /// The two steps of it: zeros, and the scores of pairs within blocks of so
+  /// many tokens, a multiple of 4, or of all pairs.
+  void clearScores(ChunkScoresOp op);
+  void scoreBlocks(ChunkScoresOp op, const Factors &factors, Value blockTokens);
   /// Rows [1, 1, C, K] that decay per channel from the start of their block, or
   /// to its end.
   struct BlockDecay {

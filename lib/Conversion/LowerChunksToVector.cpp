@@ -127,9 +127,8 @@ void BlockLowering::lowerScores(ChunkScoresOp op) {
   if (op.decaysTerms()) {
     if (summands.empty() || sizeOf(op.getRows(), 2) == ChunkProducts::lines)
       return vectors->emitDecaying(op, factors);
-    return productsInTiles().emitDecaying(op, summands[0],
-                                          decayedKeysOf(op, summands[1]),
-                                          factors, [&] { emitCompact(op); });
+    return productsInTiles().emitDecaying(
+        op, summands[0], decayedKeysOf(op, summands[1]), factors);
   }
   if (summands.empty())
     return vectors->emit(op, transposedKeys(op.getKeys()), factors);

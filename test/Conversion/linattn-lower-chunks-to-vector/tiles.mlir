@@ -216,12 +216,11 @@ func.func @negated(%q: memref<1x1x32x32xbf16>, %k: memref<1x1x32x32xbf16>, %v: m
 
 // Under a decay per channel, scores within 16 tokens are vectors. Keys decay to
 // the end of their block, rows of the next two blocks from its end on, and what
-// lies between blocks is two products of one tile and one of two, whose sums are
-// stored as scores. They have no need of a mask. Scores of numbers that are not
-// finite are made once more.
+// lies between blocks is a product of one tile and one of two, whose sums are
+// stored as scores without a mask. If a number is not finite, vectors score the
+// whole chunk.
 
 // CHECK-LABEL: func.func @channels(
-// CHECK:         scf.for {{.*}} = %c0 to %c48 step %c4
 // CHECK:         amx.tile_zero
 // CHECK-NEXT:    amx.tile_load
 // CHECK-COUNT-3: amx.tile_mulf
@@ -233,13 +232,13 @@ func.func @negated(%q: memref<1x1x32x32xbf16>, %k: memref<1x1x32x32xbf16>, %v: m
 // CHECK-NOT:     amx.tile_mulf
 // CHECK:         amx.tile_store %[[SCORES]][%c0, %c0, %c32, %c0]
 // CHECK-NEXT:    amx.tile_store %[[SCORES]][%c0, %c0, %c32, %c16]
-// CHECK:         scf.if %{{.+}} {
-// CHECK-NEXT:    } else {
-// CHECK:           vector.fma
+// CHECK:         %[[BLOCK:.+]] = arith.select %{{.+}}, %c16, %c48 : index
+// CHECK:         scf.for %[[ROW:.+]] = %c0 to %c48 step %c4
+// CHECK:           arith.remsi %[[ROW]], %[[BLOCK]]
 // EXACT-LABEL: func.func @channels(
 // EXACT:         amx.tile_mulf
-// EXACT-NOT:     scf.if
-// EXACT:         return
+// EXACT:         scf.for %[[ROW:.+]] = %c0 to %c48 step %c4
+// EXACT:           arith.remsi %[[ROW]], %c16
 func.func @channels(%x: memref<1x1x48x32xf32>, %k: memref<1x1x48x32xf32>, %g: memref<1x1x48x32xf32>, %p: memref<1x1x48x48xf32>) {
   linattn.chunk.scores %x, %k decay(%g) into(%p) {summands = array<i64: 2, 2>}
     : (memref<1x1x48x32xf32>, memref<1x1x48x32xf32>, memref<1x1x48x32xf32>, memref<1x1x48x48xf32>) -> ()
