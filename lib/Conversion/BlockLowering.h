@@ -40,8 +40,8 @@ class BlockLowering {
 public:
   /// Values made of buffers, valid while these stay as they are.
   struct Made {
-    llvm::SmallDenseMap<Value, Value> keysT;
-    llvm::SmallDenseMap<Value, ChunkVectors::Factors> factors;
+    llvm::MapVector<Value, Value> keysT;
+    llvm::MapVector<Value, ChunkVectors::Factors> factors;
     llvm::MapVector<std::tuple<Value, TileRole, int64_t>, PackedTiles> tiles;
     /// By keys, decay and summands, keys decayed to the end of their blocks.
     llvm::MapVector<std::tuple<Value, Value, int64_t>, PackedTiles> decayedKeys;

@@ -85,11 +85,6 @@ ReadOutput mlir::linattn::findOutput(ChunkReadOp read) {
   return output;
 }
 
-/// The memory that a buffer is part of.
-static Value memoryOf(Value buffer) {
-  return memref::skipViewLikeOps(cast<MemrefValue>(buffer));
-}
-
 /// Whether rows are the same for two ops of a block: only other scratch memory
 /// is written in between.
 static bool staysBetween(Value rows, Operation *from, Operation *to) {

@@ -146,7 +146,7 @@ StringRef mlir::linattn::whyNoVectors(Operation *op, int64_t vectorBits,
         return "a column that does not lie in memory as a row";
       continue;
     }
-    if (memref.getDimSize(3) % lanes && !isScores(op, operand))
+    if (memref.getDimSize(3) % lanes && !moves && !isScores(op, operand))
       return "features that are not whole vectors";
     if (!moves && !memref.isLastDimUnitStride())
       return "rows that do not lie in memory as such";

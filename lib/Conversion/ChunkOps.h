@@ -12,6 +12,7 @@
 #include "linattn/Dialect/LinAttnChunk.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 
 namespace mlir::linattn {
 
@@ -24,6 +25,11 @@ bool isColumn(Operation *op);
 
 /// The type that an op of chunks computes in.
 Type typeOf(Operation *op);
+
+/// The memory that a buffer is part of.
+inline Value memoryOf(Value buffer) {
+  return memref::skipViewLikeOps(cast<MemrefValue>(buffer));
+}
 
 /// Whether a buffer is memory of the task's own.
 bool isScratch(Value x);

@@ -116,7 +116,7 @@ void ChunkVectors::clearRow(Value output, Value t) {
   if (rankOf(output) == 3)
     return store(constant(type, 0.0), output, at(t));
   for (int64_t d = 0; d < sizeOf(output, 3); d += lanes)
-    storeVector(zeros(lanes), output, at(t, index(d)));
+    writeOperand(zeros(lanes), output, at(t, index(d)));
 }
 
 void ChunkVectors::emit(ChunkPackOp op) {
@@ -152,7 +152,7 @@ void ChunkVectors::emit(ChunkPackOp op) {
       if (gate)
         factor = rankOf(gate) == 4 ? readOperand(gate, at(t, index(d)), lanes)
                                    : splat(number(gate, t), lanes);
-      storeVector(
+      writeOperand(
           finish(readOperand(input, at(token, index(d)), lanes), factor),
           output, at(t, index(d)));
     }
@@ -166,7 +166,7 @@ void ChunkVectors::emit(ChunkUnpackOp op) {
   forEach(dim(output, 2), [&](Value t) {
     Value token = tokenOf(t, output, op.getReverse());
     for (int64_t d = 0; d < sizeOf(output, 3); d += lanes)
-      writeOperand(loadVector(op.getRows(), at(t, index(d)), lanes), output,
+      writeOperand(readOperand(op.getRows(), at(t, index(d)), lanes), output,
                    at(token, index(d)));
   });
 }

@@ -107,14 +107,20 @@ void BlockLowering::invalidate(Operation *op) {
   bool keeps = isa<ChunkScoresOp, ChunkUpdateOp>(op);
   op->walk([&](DestinationStyleOpInterface writer) {
     for (Value output : writer.getDpsInits()) {
-      made.keysT.erase(output);
-      made.factors.erase(output);
+      if (!isa<MemRefType>(output.getType()))
+        continue;
+      auto isWritten = [memory = memoryOf(output)](Value buffer) {
+        return memoryOf(buffer) == memory;
+      };
+      auto holds = [&](auto &made) { return isWritten(made.first); };
+      made.keysT.remove_if(holds);
+      made.factors.remove_if(holds);
       made.decayedKeys.remove_if([&](auto &made) {
-        return std::get<0>(made.first) == output ||
-               std::get<1>(made.first) == output;
+        return isWritten(std::get<0>(made.first)) ||
+               isWritten(std::get<1>(made.first));
       });
       made.tiles.remove_if([&](auto &made) {
-        return std::get<0>(made.first) == output &&
+        return isWritten(std::get<0>(made.first)) &&
                !(keeps && made.second.isKept);
       });
     }
@@ -242,10 +248,13 @@ void BlockLowering::lowerUpdate(ChunkUpdateOp op) {
 void BlockLowering::prepare(scf::ForOp loop) {
   llvm::SmallDenseSet<Value> written;
   loop->walk([&](DestinationStyleOpInterface writer) {
-    written.insert_range(writer.getDpsInits());
+    for (Value output : writer.getDpsInits())
+      if (isa<MemRefType>(output.getType()))
+        written.insert(memoryOf(output));
   });
   auto stays = [&](Value x) {
-    return x && loop.isDefinedOutsideOfLoop(x) && !written.contains(x);
+    return x && loop.isDefinedOutsideOfLoop(x) &&
+           !written.contains(memoryOf(x));
   };
   auto pack = [&](Value matrix, TileRole role, int64_t summands) {
     if (stays(matrix))

@@ -66,7 +66,10 @@ private:
     int64_t steps = llvm::divideCeil(std::max<int64_t>(known, 1), step);
     return std::min(count, steps * step);
   }
-  int64_t features(Value tokens) { return sizeOf(tokens, 3); }
+  /// Of rows in tiles: zeros fill the last one.
+  int64_t features(Value tokens) {
+    return llvm::alignTo(sizeOf(tokens, 3), lines);
+  }
   int64_t columns() { return features(op.getValue()); }
   Value allocateTokens(int64_t tokens, int64_t width);
   void copyTokens(Value operand, Value head, Value first, Value count,
@@ -147,10 +150,11 @@ void QuadraticUnit::freeTask() {
   vectors.freeScratch();
 }
 
-/// Copies rows of tokens; zeros past the last one and where the mask is false.
+/// Copies rows of tokens; zeros past the last one, past its features and where
+/// the mask is false.
 void QuadraticUnit::copyTokens(Value operand, Value head, Value first,
                                Value count, bool isMasked, Value rows) {
-  int64_t width = sizeOf(rows, 3);
+  int64_t width = sizeOf(rows, 3), known = sizeOf(operand, 3);
   Type element = getElementTypeOrSelf(rows);
   auto forEachPart = [&](function_ref<void(Value, int64_t)> body) {
     for (int64_t d = 0; d < width; d += step)
@@ -162,8 +166,9 @@ void QuadraticUnit::copyTokens(Value operand, Value head, Value first,
   forEach(count, [&](Value i) {
     Value token = add(first, i), kept = isMasked ? isKept(token) : Value();
     forEachPart([&](Value d, int64_t size) {
+      bool isInside = *getConstantIntValue(d) + size <= known;
       Value part = convert(readElements(operand, {batch, head, token, d}, size,
-                                        /*padding=*/0.0, /*isInside=*/true),
+                                        /*padding=*/0.0, isInside),
                            element);
       storeVector(kept ? select(kept, part, none(size)) : part, rows,
                   vectors.at(i, d));

@@ -78,6 +78,10 @@ bool mlir::linattn::keepsElements(FeatureMapKind kind) {
   return kind == FeatureMapKind::Identity || kind == FeatureMapKind::Relu;
 }
 
+bool mlir::linattn::mapsZeroToZero(FeatureMapKind kind) {
+  return keepsElements(kind) || kind == FeatureMapKind::Relu2;
+}
+
 Value mlir::linattn::emitFeatureMap(OpBuilder &b, Location loc,
                                     FeatureMappedOpInterface op, Value x) {
   Type type = x.getType();

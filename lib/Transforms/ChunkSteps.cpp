@@ -72,9 +72,8 @@ Value mlir::linattn::expandColumn(OpBuilder &b, Location loc,
                                        oneColumn(), sizes);
 }
 
-Value mlir::linattn::collapseColumn(OpBuilder &b, Location loc, Value state,
-                                    Type type) {
-  return tensor::CollapseShapeOp::create(b, loc, type, state, oneColumn());
+Value mlir::linattn::collapseColumn(OpBuilder &b, Location loc, Value state) {
+  return tensor::CollapseShapeOp::create(b, loc, state, oneColumn());
 }
 
 //===----------------------------------------------------------------------===//
@@ -111,51 +110,6 @@ Value ChunkSteps::square(Value rows) {
 //===----------------------------------------------------------------------===//
 // Ops
 //===----------------------------------------------------------------------===//
-
-Value ChunkSteps::pack(Value x, Value into, Value shift, Value gate, Value mask,
-                       Scale scale, std::optional<double> fill, bool reverse) {
-  FloatAttr other = fill && mask ? b.getF64FloatAttr(*fill) : FloatAttr();
-  return ChunkPackOp::create(b, loc, TypeRange{into.getType()}, x, shift, gate,
-                             mask, scale.getValue(), into, scale.getAttr(b),
-                             other, reverse)
-      ->getResult(0);
-}
-
-/// Numbers per token, or rows `width` wide.
-Value ChunkSteps::packGate(Value x, OpFoldResult width, Value mask,
-                           std::optional<double> fill) {
-  if (!x)
-    return {};
-  Value into = rankOf(x) == 4 ? rows(heads(), width) : numbers(x);
-  bool reverse = r.reverse && rankOf(x) > 1;
-  return pack(x, into, {}, {}, mask, 1.0, fill, reverse);
-}
-
-Value ChunkSteps::mapped(Value rows, FeatureMapKind kind) {
-  Value into = empty(tensor::getMixedSizes(b, loc, rows));
-  auto map = FeatureMapAttr::get(b.getContext(), kind);
-  if (kind != FeatureMapKind::Region)
-    return FeatureMapOp::create(b, loc, rows, ValueRange(), Value(), into, map)
-        ->getResult(0);
-  auto op =
-      FeatureMapOp::create(b, loc, rows, ValueRange(), Value(), into, map);
-  IRMapping mapping;
-  r.op.getFeatureMapRegion().cloneInto(&op.getPhi(), mapping);
-  return op->getResult(0);
-}
-
-/// scale · gate ⊙ φ(x − shift), 0 for a masked token.
-Value ChunkSteps::features(Value x, Value into, FeatureMapKind kind,
-                           Value shift, Value gate, Value mask, Scale scale) {
-  if (kind == FeatureMapKind::Identity)
-    return pack(x, into, shift, gate, mask, scale, {}, r.reverse);
-  Value argument = pack(x, into, shift, {}, {}, 1.0, {}, r.reverse);
-  Value feature = mapped(argument, kind);
-  if (!gate && !mask && scale.isOne())
-    return feature;
-  return pack(feature, empty(tensor::getMixedSizes(b, loc, feature)), {}, gate,
-              mask, scale);
-}
 
 Value ChunkSteps::decayed(Value rows, bool before, bool toEnd) {
   if (!decay)
@@ -215,6 +169,7 @@ Value ChunkSteps::scaled(Value rows) {
 
 Value ChunkSteps::unpack(Value rows, Value denominator) {
   bool moves = r.normalize && r.normalize->getAbsFloor() && maxima;
+  rows = firstColumns(rows, r.output);
   return ChunkUnpackOp::create(b, loc, TypeRange{r.output.getType()}, rows,
                                denominator, moves ? maxima : Value(), r.output,
                                denominator ? *r.normalize : NormalizeAttr(),
@@ -359,11 +314,7 @@ void ChunkSteps::readHeads(ArrayRef<Write> writes) {
   r.output = headOf(all, loop.getInductionVar());
   packQueries();
   readHead(writes);
-  auto from = r.output.getDefiningOp<tensor::ExtractSliceOp>();
-  Value next = tensor::InsertSliceOp::create(
-      b, loc, carried.output, all, from.getMixedOffsets(), from.getMixedSizes(),
-      from.getMixedStrides());
-  scf::YieldOp::create(b, loc, next);
+  scf::YieldOp::create(b, loc, insertBack(b, carried.output, r.output, all));
   r.query = query;
   r.output = output;
   carried.output = loop.getResult(0);

@@ -71,6 +71,9 @@ private:
   OpFoldResult tokens();
 
   // Ops.
+  Value firstColumns(Value rows, Value like);
+  Value columns(Value rows, OpFoldResult first, OpFoldResult count);
+  Value packWider(Value x, Value into, function_ref<Value(Value)> packInto);
   Value pack(Value x, Value into, Value shift = {}, Value gate = {},
              Value mask = {}, Scale scale = {}, std::optional<double> fill = {},
              bool reverse = false);
@@ -120,9 +123,12 @@ private:
       keys, values;
 };
 
-/// [B, H, K] as a state of one column, [B, H, K, 1], and back, as `type`.
+/// A part in place of the slice of `into` that it was made from.
+Value insertBack(OpBuilder &b, Value part, Value slice, Value into);
+
+/// [B, H, K] as a state of one column, [B, H, K, 1], and back.
 Value expandColumn(OpBuilder &b, Location loc, Value normalizer);
-Value collapseColumn(OpBuilder &b, Location loc, Value state, Type type);
+Value collapseColumn(OpBuilder &b, Location loc, Value state);
 
 } // namespace mlir::linattn
 

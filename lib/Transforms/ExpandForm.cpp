@@ -53,8 +53,7 @@ static int64_t chunkOf(std::optional<ConfigAttr> config, int64_t otherwise) {
 /// says what is against them, over tokens.
 template <typename Op>
 static void expand(RewriterBase &rewriter, Op op, int64_t chunkSize,
-                   StringRef why, bool exact = false,
-                   bool scalesOutputs = false) {
+                   StringRef why, bool exact = false, bool forUnit = false) {
   int64_t chunk = chunkOf(op.getConfig(), chunkSize);
   remark::passed(op.getLoc(), remarkNamed("expand-form"))
       << (why.empty()
@@ -62,7 +61,7 @@ static void expand(RewriterBase &rewriter, Op op, int64_t chunkSize,
                     .str()
               : ("becomes a loop over tokens: " + why).str());
   Expansion expansion(rewriter, Recurrence(op), chunk, !why.empty(), exact,
-                      scalesOutputs);
+                      forUnit);
   rewriter.replaceOp(op, expansion.emit());
 }
 
@@ -152,7 +151,7 @@ private:
       TypeSwitch<Operation *>(op).Case<ScanOp, StateOp, ReadOp>([&](auto part) {
         if (!part.hasPureTensorSemantics())
           return;
-        StringRef why = whyNoChunkTasks(part);
+        StringRef why = whyNoChunkTasks(part, /*pads=*/matrixUnit);
         if (why.empty() && matrixUnit)
           why = whyNoMatrixUnit(Recurrence(part), fastProducts);
         if (why.empty())
@@ -170,7 +169,7 @@ private:
             int64_t chunk =
                 matrixUnit ? chunkOfMatrixUnit(Recurrence(part)) : chunkSize;
             expand(rewriter, part, chunk, "", /*exact=*/true,
-                   /*scalesOutputs=*/matrixUnit);
+                   /*forUnit=*/matrixUnit);
           });
       ++numExpanded;
     }

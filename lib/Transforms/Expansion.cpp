@@ -16,19 +16,48 @@ using namespace mlir;
 using namespace mlir::linattn;
 
 SmallVector<Value> Expansion::emit() {
-  CarriedValues carried{r.output, r.state.state, Value(), r.state.runningMax};
+  CarriedValues carried{r.output, padded(r.state.state, {2, 3}), Value(),
+                        r.state.runningMax};
   if (Value normalizer = r.state.normalizer)
-    carried.normalizer = expandColumn(b, loc, normalizer);
+    carried.normalizer = expandColumn(b, loc, padded(normalizer, {2}));
   if (r.offsets || r.indices)
     carried = emitSequences(carried);
   else
     carried =
         emitChunks({b.getIndexAttr(0), batches(), index(0), length()}, carried);
+  carried.state = unpadded(carried.state, r.state.state);
   if (carried.normalizer)
-    carried.normalizer = collapseColumn(b, loc, carried.normalizer,
-                                        r.state.normalizer.getType());
+    carried.normalizer = unpadded(collapseColumn(b, loc, carried.normalizer),
+                                  r.state.normalizer);
   // Queries alone leave the state as it is.
   return r.key ? carried.present() : SmallVector<Value>{carried.output};
+}
+
+/// A state whose head sizes are whole tiles: zeros fill them up.
+Value Expansion::padded(Value state, ArrayRef<int64_t> dims) {
+  constexpr int64_t tileRows = 16;
+  SmallVector<OpFoldResult> offsets, sizes;
+  place(state, offsets, sizes);
+  SmallVector<OpFoldResult> whole = sizes;
+  for (int64_t dim : dims)
+    if (std::optional<int64_t> size = getConstantIntValue(sizes[dim]))
+      whole[dim] = b.getIndexAttr(llvm::alignTo(*size, tileRows));
+  if (!forUnit || whole == sizes)
+    return state;
+  Value zeros = filled(b, loc, whole, getElementTypeOrSelf(state), 0.0);
+  SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
+  return tensor::InsertSliceOp::create(b, loc, state, zeros, offsets, sizes,
+                                       strides);
+}
+
+/// The part of it that a state has.
+Value Expansion::unpadded(Value state, Value like) {
+  if (state.getType() == like.getType())
+    return state;
+  SmallVector<OpFoldResult> offsets, sizes;
+  place(like, offsets, sizes);
+  SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(b, loc, state, offsets, sizes, strides);
 }
 
 CarriedValues
@@ -208,10 +237,7 @@ Value Expansion::clearTokens(const Span &span, Value output) {
   Value zero = arith::ConstantOp::create(
       b, loc, b.getZeroAttr(getElementTypeOrSelf(output)));
   Value cleared = linalg::FillOp::create(b, loc, zero, tokens).getResult(0);
-  auto from = tokens.getDefiningOp<tensor::ExtractSliceOp>();
-  return tensor::InsertSliceOp::create(
-      b, loc, cleared, output, from.getMixedOffsets(), from.getMixedSizes(),
-      from.getMixedStrides());
+  return insertBack(b, cleared, tokens, output);
 }
 
 /// The tokens of the chunk at a position.
@@ -244,15 +270,13 @@ CarriedValues Expansion::emitChunk(const Span &span, Value position,
   part.output = carried.output;
   for (Value *operand : part.tokenOperands())
     *operand = slice(*operand, span, first, count);
-  ChunkSteps steps(b, part, carried, /*headByHead=*/exact, scalesOutputs);
+  ChunkSteps steps(b, part, carried, /*headByHead=*/exact,
+                   /*scalesOutputs=*/forUnit);
   CarriedValues next = !r.key    ? steps.emitQueries()
                        : byToken ? steps.emitToken()
                                  : steps.emitProducts();
   if (!carried.output)
     return next;
-  auto from = part.output.getDefiningOp<tensor::ExtractSliceOp>();
-  next.output = tensor::InsertSliceOp::create(
-      b, loc, next.output, carried.output, from.getMixedOffsets(),
-      from.getMixedSizes(), from.getMixedStrides());
+  next.output = insertBack(b, next.output, part.output, carried.output);
   return next;
 }

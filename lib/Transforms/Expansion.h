@@ -21,10 +21,10 @@ namespace mlir::linattn {
 class Expansion {
 public:
   Expansion(OpBuilder &b, const Recurrence &recurrence, int64_t chunk,
-            bool byToken, bool exact, bool scalesOutputs)
+            bool byToken, bool exact, bool forUnit)
       : b(b), loc(recurrence.op->getLoc()), r(recurrence),
         chunk(byToken ? 1 : chunk), byToken(byToken), exact(exact),
-        scalesOutputs(scalesOutputs) {}
+        forUnit(forUnit) {}
 
   /// The results of the op.
   SmallVector<Value> emit();
@@ -51,6 +51,8 @@ private:
   Value clearTokens(const Span &span, Value output);
   Value stateOf(Value states, OpFoldResult slot);
   Value insertState(Value state, Value states, OpFoldResult slot);
+  Value padded(Value state, ArrayRef<int64_t> dims);
+  Value unpadded(Value state, Value like);
   void place(Value x, SmallVector<OpFoldResult> &offsets,
              SmallVector<OpFoldResult> &sizes);
   Value index(int64_t value) {
@@ -77,7 +79,8 @@ private:
   bool byToken;
   /// Whether every chunk has a static number of tokens.
   bool exact;
-  bool scalesOutputs; ///< See ChunkSteps.
+  /// Whether head sizes are to be whole tiles, and outputs are scaled.
+  bool forUnit;
 };
 
 } // namespace mlir::linattn

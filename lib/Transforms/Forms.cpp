@@ -45,7 +45,7 @@ Form mlir::linattn::getVectorForm(ScanOp op) {
 
 /// Why tasks of one head have no vector lowering, as a sentence; empty if they
 /// have.
-static StringRef whyNoTasks(const Recurrence &r) {
+static StringRef whyNoTasks(const Recurrence &r, bool pads) {
   auto shape = [](Value x) { return cast<ShapedType>(x.getType()); };
   Type type = getElementTypeOrSelf(r.state.state);
   if (!type.isF32() && !type.isF64())
@@ -53,31 +53,35 @@ static StringRef whyNoTasks(const Recurrence &r) {
   for (Value x : {r.state.state, r.query, r.key, r.value, r.output})
     if (x && shape(x).isDynamicDim(1))
       return "its operands have dynamic head counts";
-  constexpr int64_t multiple = 16;
+  // Zeros that fill up a few features would take most of the time.
+  constexpr int64_t multiple = 16, leastPadded = 32;
+  FeatureMappedOpInterface mapped = r.op;
+  pads &= mapsZeroToZero(mapped.getFeatureMapKind());
   for (int64_t dim : {2, 3})
     if (int64_t size = shape(r.state.state).getDimSize(dim);
-        ShapedType::isDynamic(size) || size % multiple)
+        ShapedType::isDynamic(size) ||
+        (size % multiple && !(pads && size >= leastPadded)))
       return "its head sizes are not static multiples of 16";
   return {};
 }
 
-StringRef mlir::linattn::whyNoChunkTasks(ScanOp op) {
+StringRef mlir::linattn::whyNoChunkTasks(ScanOp op, bool pads) {
   StringRef why = whyNot(op, Schedule::ChunkTasks);
-  return why.empty() ? whyNoTasks(Recurrence(op)) : why;
+  return why.empty() ? whyNoTasks(Recurrence(op), pads) : why;
 }
 
-StringRef mlir::linattn::whyNoChunkTasks(StateOp op) {
+StringRef mlir::linattn::whyNoChunkTasks(StateOp op, bool pads) {
   StringRef why = ::linattn::whyNot(Schedule::ChunkTasks, getTraits(op));
-  return why.empty() ? whyNoTasks(Recurrence(op)) : why;
+  return why.empty() ? whyNoTasks(Recurrence(op), pads) : why;
 }
 
-StringRef mlir::linattn::whyNoChunkTasks(ReadOp op) {
+StringRef mlir::linattn::whyNoChunkTasks(ReadOp op, bool pads) {
   Recurrence r(op);
   if (r.isStabilised() ||
       needsRowMax(r.op.getFeatureMapKind(),
                   /*stabilised=*/op.getNormalizer() != nullptr))
     return "it has a running maximum";
-  return whyNoTasks(r);
+  return whyNoTasks(r, pads);
 }
 
 StringRef mlir::linattn::whyNoMatrixUnit(const Recurrence &r,
@@ -116,17 +120,17 @@ StringRef mlir::linattn::whyNoMatrixUnit(QuadraticOp op) {
   auto size = [](Value x, int64_t dim) {
     return cast<ShapedType>(x.getType()).getDimSize(dim);
   };
-  auto isTiled = [&](Value tokens) {
+  auto fillsTile = [&](Value tokens) {
     int64_t features = size(tokens, 3);
-    return !ShapedType::isDynamic(features) && features % tileRows == 0;
+    return !ShapedType::isDynamic(features) && features >= tileRows;
   };
   auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
   if (!getElementTypeOrSelf(op.getQuery()).isBF16())
     return "its tokens are not in bf16";
   if (mapped.getFeatureMapKind() != FeatureMapKind::Identity)
     return "it has a feature map";
-  if (!isTiled(op.getQuery()) || !isTiled(op.getValue()))
-    return "its head sizes are not whole tiles of 16";
+  if (!fillsTile(op.getQuery()) || !fillsTile(op.getValue()))
+    return "its head sizes are not known, or fill no tile of 16";
   if (op.getConfig() && op.getConfig()->getForm() == Form::Token)
     return "it takes one query at a time";
   if (int64_t queries = size(op.getQuery(), 2);

@@ -11,6 +11,7 @@
 #include "linattn/Dialect/Remarks.h"
 #include "linattn/Transforms/Forms.h"
 #include "linattn/Transforms/Passes.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
@@ -58,6 +59,11 @@ static Origin originOf(Value matrix) {
       auto mapped = cast<FeatureMappedOpInterface>(op);
       origin.isExact &= keepsElements(mapped.getFeatureMapKind());
       matrix = map.getInput();
+    } else if (auto insert = dyn_cast<tensor::InsertSliceOp>(op)) {
+      // Wider rows, filled up with zeros.
+      matrix = isZeroFill(insert.getSource()) ? insert.getDest()
+                                              : insert.getSource();
+      continue;
     } else {
       break;
     }

@@ -98,3 +98,20 @@ func.func @normalized_halves(%q: tensor<1x4x32x128xbf16>, %k: tensor<1x2x64x128x
   %r = linattn.read %q, %S#0 normalizer(%S#1) into(%o) {feature_map = #linattn.feature_map<elu1>, normalize = #linattn.normalize<eps = 1.0e-6>} : (tensor<1x4x32x128xbf16>, tensor<1x2x128x16xf32>, tensor<1x2x128xf32>, tensor<1x4x32x16xbf16>) -> tensor<1x4x32x16xbf16>
   return %r : tensor<1x4x32x16xbf16>
 }
+
+// Head sizes that zeros fill up to whole tiles: of tokens, outputs, states, a normaliser and gates of columns.
+func.func @filled(%q: tensor<1x2x80x60xbf16>, %k: tensor<1x2x80x60xbf16>, %v: tensor<1x2x80x100xbf16>, %mk: tensor<1x80xi1>, %o: tensor<1x2x80x100xbf16>, %s: tensor<1x2x60x100xf32>, %z: tensor<1x2x60xf32>) -> (tensor<1x2x80x100xbf16>, tensor<1x2x60x100xf32>, tensor<1x2x60xf32>) {
+  %r:3 = linattn.scan %q, %k, %v mask(%mk) into(%o) init(%s) normalizer(%z) {feature_map = #linattn.feature_map<relu>, normalize = #linattn.normalize<eps = 1.0e-6>}
+    : (tensor<1x2x80x60xbf16>, tensor<1x2x80x60xbf16>, tensor<1x2x80x100xbf16>, tensor<1x80xi1>, tensor<1x2x80x100xbf16>, tensor<1x2x60x100xf32>, tensor<1x2x60xf32>) -> (tensor<1x2x80x100xbf16>, tensor<1x2x60x100xf32>, tensor<1x2x60xf32>)
+  return %r#0, %r#1, %r#2 : tensor<1x2x80x100xbf16>, tensor<1x2x60x100xf32>, tensor<1x2x60xf32>
+}
+func.func @filled_delta(%q: tensor<1x4x?x36xbf16>, %k: tensor<1x2x?x36xbf16>, %v: tensor<1x2x?x50xbf16>, %g: tensor<1x2x?xf32>, %b: tensor<1x2x?x50xf32>, %o: tensor<1x4x?x50xbf16>, %s: tensor<1x2x36x50xf32>) -> (tensor<1x4x?x50xbf16>, tensor<1x2x36x50xf32>) {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) beta(%b) update(delta) into(%o) init(%s) {reverse}
+    : (tensor<1x4x?x36xbf16>, tensor<1x2x?x36xbf16>, tensor<1x2x?x50xbf16>, tensor<1x2x?xf32>, tensor<1x2x?x50xf32>, tensor<1x4x?x50xbf16>, tensor<1x2x36x50xf32>) -> (tensor<1x4x?x50xbf16>, tensor<1x2x36x50xf32>)
+  return %r#0, %r#1 : tensor<1x4x?x50xbf16>, tensor<1x2x36x50xf32>
+}
+func.func @filled_halves(%q: tensor<1x4x32x40xbf16>, %k: tensor<1x2x64x40xbf16>, %v: tensor<1x2x64x40xbf16>, %o: tensor<1x4x32x40xbf16>, %s: tensor<1x2x40x40xf32>) -> (tensor<1x4x32x40xbf16>, tensor<1x2x40x40xf32>) {
+  %S = linattn.state %k, %v init(%s) : (tensor<1x2x64x40xbf16>, tensor<1x2x64x40xbf16>, tensor<1x2x40x40xf32>) -> tensor<1x2x40x40xf32>
+  %r = linattn.read %q, %S into(%o) : (tensor<1x4x32x40xbf16>, tensor<1x2x40x40xf32>, tensor<1x4x32x40xbf16>) -> tensor<1x4x32x40xbf16>
+  return %r, %S : tensor<1x4x32x40xbf16>, tensor<1x2x40x40xf32>
+}

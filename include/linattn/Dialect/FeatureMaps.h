@@ -20,6 +20,9 @@ bool needsRowMax(FeatureMapKind kind, bool stabilised);
 /// True if each feature is an element of the token as it is, or 0.
 bool keepsElements(FeatureMapKind kind);
 
+/// True if the feature of an element 0 is 0.
+bool mapsZeroToZero(FeatureMapKind kind);
+
 /// Emits φ of `x`, a scalar or a vector of the accumulation type. Maps that
 /// need a maximum get it subtracted by the caller beforehand and are e^x here.
 Value emitFeatureMap(OpBuilder &builder, Location loc,

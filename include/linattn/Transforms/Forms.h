@@ -27,10 +27,11 @@ std::string whyNotForm(ScanOp op, Form form);
 Form getVectorForm(ScanOp op);
 
 /// Why an op on tensors cannot be tasks of the ops of a chunk that all have a
-/// lowering to vectors, as a sentence; empty if it can.
-StringRef whyNoChunkTasks(ScanOp op);
-StringRef whyNoChunkTasks(StateOp op);
-StringRef whyNoChunkTasks(ReadOp op);
+/// lowering to vectors, as a sentence; empty if it can. With `pads`, zeros may
+/// fill up its head sizes.
+StringRef whyNoChunkTasks(ScanOp op, bool pads);
+StringRef whyNoChunkTasks(StateOp op, bool pads);
+StringRef whyNoChunkTasks(ReadOp op, bool pads);
 
 /// Why a matrix unit of bf16 brings such tasks nothing, as a sentence; empty if
 /// it does. `fastProducts` is the option of the passes.

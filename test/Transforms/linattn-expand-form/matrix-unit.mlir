@@ -86,3 +86,51 @@ func.func @scaled(%q: tensor<1x2x64x32xbf16>, %s: tensor<1x2x32x32xf32>) -> tens
   %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) {scale = 0.3} : (tensor<1x2x64x32xbf16>, tensor<1x2x64x32xbf16>, tensor<1x2x64x32xbf16>, tensor<1x2x64x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x64x32xbf16>, tensor<1x2x32x32xf32>)
   return %r#0 : tensor<1x2x64x32xbf16>
 }
+
+// Zeros fill up head sizes to whole tiles. Each rows have memory of their own.
+
+// CHECK-LABEL: func.func @filled(
+// CHECK:         scf.forall
+// CHECK:           linalg.fill {{.*}} : tensor<1x1x64x48xf32>
+// CHECK:           tensor.insert_slice {{.*}} : tensor<1x1x60x36xf32> into tensor<1x1x64x48xf32>
+// CHECK:           %[[ROWS:.+]] = bufferization.alloc_tensor() : tensor<1x1x64x64xf32>
+// CHECK:           %[[OWN:.+]] = tensor.extract_slice %[[ROWS]][0, 0, 0, 0] [1, 1, 64, 60]
+// CHECK:           %[[PACKED:.+]] = linattn.chunk.pack {{.*}} into(%[[OWN]])
+// CHECK:           %[[INSERTED:.+]] = tensor.insert_slice %[[PACKED]] into %[[ROWS]]
+// CHECK:           %[[REST:.+]] = tensor.extract_slice %[[INSERTED]][0, 0, 0, 60] [1, 1, 64, 4]
+// CHECK:           linalg.fill {{.*}} outs(%[[REST]]
+// CHECK:           linattn.chunk.read {{.*}} -> tensor<1x1x64x48xf32>
+// CHECK:           tensor.extract_slice {{.*}} : tensor<1x1x64x48xf32> to tensor<1x1x64x36xf32>
+// CHECK:           linattn.chunk.unpack {{.*}} tensor<1x1x64x36xbf16>
+// CHECK:           linattn.chunk.update {{.*}} tensor<1x1x64x48xf32>
+// CHECK:           tensor.extract_slice {{.*}} : tensor<1x1x64x48xf32> to tensor<1x1x60x36xf32>
+func.func @filled(%q: tensor<1x2x64x60xbf16>, %v: tensor<1x2x64x36xbf16>, %s: tensor<1x2x60x36xf32>) -> (tensor<1x2x64x36xbf16>, tensor<1x2x60x36xf32>) {
+  %r:2 = linattn.scan %q, %q, %v into(%v) init(%s) : (tensor<1x2x64x60xbf16>, tensor<1x2x64x60xbf16>, tensor<1x2x64x36xbf16>, tensor<1x2x64x36xbf16>, tensor<1x2x60x36xf32>) -> (tensor<1x2x64x36xbf16>, tensor<1x2x60x36xf32>)
+  return %r#0, %r#1 : tensor<1x2x64x36xbf16>, tensor<1x2x60x36xf32>
+}
+
+// A few features, and features that a map makes of zeros, stay.
+
+// CHECK-LABEL: func.func @few_features(
+// CHECK:         linattn.scan
+// REMARK: "stays a scan: its head sizes are not static multiples of 16"
+func.func @few_features(%q: tensor<1x2x64x24xbf16>, %s: tensor<1x2x24x24xf32>) -> (tensor<1x2x64x24xbf16>, tensor<1x2x24x24xf32>) {
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x64x24xbf16>, tensor<1x2x64x24xbf16>, tensor<1x2x64x24xbf16>, tensor<1x2x64x24xbf16>, tensor<1x2x24x24xf32>) -> (tensor<1x2x64x24xbf16>, tensor<1x2x24x24xf32>)
+  return %r#0, %r#1 : tensor<1x2x64x24xbf16>, tensor<1x2x24x24xf32>
+}
+
+// CHECK-LABEL: func.func @ones(
+// CHECK:         linattn.scan
+// REMARK: "stays a scan: its head sizes are not static multiples of 16"
+func.func @ones(%q: tensor<1x2x64x140xbf16>, %s: tensor<1x2x140x140xf32>) -> (tensor<1x2x64x140xbf16>, tensor<1x2x140x140xf32>) {
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) {feature_map = #linattn.feature_map<elu1>} : (tensor<1x2x64x140xbf16>, tensor<1x2x64x140xbf16>, tensor<1x2x64x140xbf16>, tensor<1x2x64x140xbf16>, tensor<1x2x140x140xf32>) -> (tensor<1x2x64x140xbf16>, tensor<1x2x140x140xf32>)
+  return %r#0, %r#1 : tensor<1x2x64x140xbf16>, tensor<1x2x140x140xf32>
+}
+
+// CHECK-LABEL: func.func @mapped(
+// CHECK:         linattn.scan
+// REMARK: "stays a scan: its features need two bf16 summands and are fewer than 128, for which vectors are faster"
+func.func @mapped(%q: tensor<1x2x64x64xbf16>, %s: tensor<1x2x64x64xf32>) -> (tensor<1x2x64x64xbf16>, tensor<1x2x64x64xf32>) {
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) {feature_map = #linattn.feature_map<elu1>} : (tensor<1x2x64x64xbf16>, tensor<1x2x64x64xbf16>, tensor<1x2x64x64xbf16>, tensor<1x2x64x64xbf16>, tensor<1x2x64x64xf32>) -> (tensor<1x2x64x64xbf16>, tensor<1x2x64x64xf32>)
+  return %r#0, %r#1 : tensor<1x2x64x64xbf16>, tensor<1x2x64x64xf32>
+}

@@ -43,6 +43,25 @@ func.func @factors(%x: tensor<1x1x32x32xbf16>, %h: tensor<1x1x32x32xf16>, %g: te
   return %a, %b, %c : tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>
 }
 
+// Of bf16 tokens, with zeros filled up and under relu: exact. Another map: two.
+
+// CHECK-LABEL: func.func @mapped(
+// CHECK:         linattn.chunk.scores {{.*}} {summands = array<i64: 1, 2>}
+func.func @mapped(%x: tensor<1x1x32x20xbf16>, %y: tensor<1x1x32x32xbf16>, %e: tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32> {
+  %zero = arith.constant 0.0 : f32
+  %own = tensor.extract_slice %e[0, 0, 0, 0] [1, 1, 32, 20] [1, 1, 1, 1] : tensor<1x1x32x32xf32> to tensor<1x1x32x20xf32>
+  %p = linattn.chunk.pack %x into(%own) : (tensor<1x1x32x20xbf16>, tensor<1x1x32x20xf32>) -> tensor<1x1x32x20xf32>
+  %wide = tensor.insert_slice %p into %e[0, 0, 0, 0] [1, 1, 32, 20] [1, 1, 1, 1] : tensor<1x1x32x20xf32> into tensor<1x1x32x32xf32>
+  %rest = tensor.extract_slice %wide[0, 0, 0, 20] [1, 1, 32, 12] [1, 1, 1, 1] : tensor<1x1x32x32xf32> to tensor<1x1x32x12xf32>
+  %none = linalg.fill ins(%zero : f32) outs(%rest : tensor<1x1x32x12xf32>) -> tensor<1x1x32x12xf32>
+  %rows = tensor.insert_slice %none into %wide[0, 0, 0, 20] [1, 1, 32, 12] [1, 1, 1, 1] : tensor<1x1x32x12xf32> into tensor<1x1x32x32xf32>
+  %q = linattn.feature_map %rows into(%e) {feature_map = #linattn.feature_map<relu>} : (tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  %tokens = linattn.chunk.pack %y into(%e) : (tensor<1x1x32x32xbf16>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  %k = linattn.feature_map %tokens into(%e) {feature_map = #linattn.feature_map<elu1>} : (tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  %s = linattn.chunk.scores %q, %k into(%e) : (tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>, tensor<1x1x32x32xf32>) -> tensor<1x1x32x32xf32>
+  return %s : tensor<1x1x32x32xf32>
+}
+
 // Tokens that decay per channel are two summands in scores.
 
 // CHECK-LABEL: func.func @channels(

@@ -45,7 +45,7 @@ func.func @mapped(%x: tensor<1x2x32x32xbf16>) -> tensor<1x2x32x32xbf16> {
   return %o : tensor<1x2x32x32xbf16>
 }
 
-// REMARK: "stays products of vectors: its head sizes are not whole tiles of 16"
+// REMARK: "stays products of vectors: its head sizes are not known, or fill no tile of 16"
 func.func @sizes(%x: tensor<1x2x32x32xbf16>, %v: tensor<1x2x32x?xbf16>) -> tensor<1x2x32x?xbf16> {
   %o = linattn.quadratic %x, %x, %v into(%v) : (tensor<1x2x32x32xbf16>, tensor<1x2x32x32xbf16>, tensor<1x2x32x?xbf16>, tensor<1x2x32x?xbf16>) -> tensor<1x2x32x?xbf16>
   return %o : tensor<1x2x32x?xbf16>

@@ -160,6 +160,7 @@ std::vector<ScanCase> makeCases() {
       named("a map and a normaliser", 128)
           .features(FeatureMapKind::Elu1)
           .normalized(),
+      named("100 features", 100).decayed(Decay::Token),
       named("packed sequences").sequences({0, 70, 70, 200})};
   const char *matrix = std::getenv("LINATTN_MATRIX");
   if (matrix && llvm::StringRef(matrix) == "all")
@@ -169,6 +170,9 @@ std::vector<ScanCase> makeCases() {
                   named("a decay per head").decayed(Decay::Head),
                   named("a decay per token").decayed(Decay::Token),
                   named("delta").delta(),
+                  named("60 features, gated delta", 60)
+                      .delta()
+                      .decayed(Decay::Token),
                   named("a decay per channel", 128).decayed(Decay::Channel),
                   named("grouped heads").heads(4, 2, 2).tokens(80)});
   return cases;
@@ -269,7 +273,7 @@ AttentionCase softmaxOf(std::string name, int64_t size) {
 }
 
 TEST(MatrixUnit, WeighsKeysInTwoSummands) {
-  for (int64_t size : {64, 128, 80})
+  for (int64_t size : {64, 128, 60})
     checkErrors(softmaxOf("softmax, D = " + std::to_string(size), size),
                 Math::Strict, outputRounding + stateError);
   checkErrors(softmaxOf("softmax of all keys", 64).tokens(40, 300),
