@@ -70,6 +70,11 @@ bool BlockLowering::isForTiles(Value buffer, Operation *writer) {
   return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
     if (user == writer)
       return true;
+    // Its first columns, and the zeros behind them.
+    if (auto view = dyn_cast<memref::SubViewOp>(user))
+      return llvm::all_of(view->getUsers(), [&](Operation *part) {
+        return part == writer || isa<linalg::FillOp>(part);
+      });
     // It may be gone where the branch of vectors would write it.
     if (isa<memref::DeallocOp>(user))
       return false;
@@ -99,7 +104,7 @@ bool BlockLowering::isDeferrable(ChunkPackOp pack) {
          !pack.getFill() && !pack.getScaleValue() && !pack.getReverse() &&
          !pack.getPadded() && std::abs(scale) == 1.0 && type.getRank() == 4 &&
          type.hasStaticShape() && type.isLastDimUnitStride() &&
-         isForTiles(pack.getOutput(), pack);
+         isForTiles(wholeRowsOf(pack.getOutput()), pack);
 }
 
 /// Keys that decay to the end of the chunk, by one number per token.
@@ -162,7 +167,7 @@ BlockLowering::packTokens(Value matrix, TileRole role, int64_t summands) {
     return products.packTokenKeyColumns(from.tokens, from.isNegated);
   case TileRole::KeyRows: {
     PackedTiles columns = tilesOf(rows, TileRole::KeyColumns, 1);
-    int64_t features = sizeOf(from.tokens, 3);
+    int64_t features = tiledFeatures(from.tokens);
     if (!decay)
       return products.packTokenKeyRows(columns, features, {}, 1);
     ChunkVectors::Factors factors = factorsOf(decay.getDecay());

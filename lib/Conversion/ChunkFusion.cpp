@@ -61,6 +61,15 @@ static bool isOnlyUser(Operation *user, Value buffer, Operation *op) {
          users->front() == user;
 }
 
+/// Whether an unpack alone reads what `writer` writes, or its first columns.
+static bool isOnlyReader(ChunkUnpackOp unpack, Value rows, Operation *writer) {
+  Value read = unpack.getRows();
+  if (read == rows)
+    return isOnlyUser(unpack, rows, writer);
+  return wholeRowsOf(read) == rows && read.hasOneUse() &&
+         isOnlyUser(read.getDefiningOp(), rows, writer);
+}
+
 ReadOutput mlir::linattn::findOutput(ChunkReadOp read) {
   ReadOutput output;
   Value rows = read.getOutput();
@@ -75,9 +84,8 @@ ReadOutput mlir::linattn::findOutput(ChunkReadOp read) {
     next = nextOf(pack);
   }
   auto unpack = dyn_cast_or_null<ChunkUnpackOp>(next);
-  if (!unpack || unpack.getRows() != rows || unpack.getNormalize() ||
-      unpack.getReverse() || !isOnlyUser(unpack, rows, writer) ||
-      !isScratch(read.getRows()) ||
+  if (!unpack || unpack.getNormalize() || unpack.getReverse() ||
+      !isOnlyReader(unpack, rows, writer) || !isScratch(read.getRows()) ||
       !llvm::all_of(read.getScores(), isScratch) ||
       !llvm::all_of(read.getValues(), isScratch))
     return {};

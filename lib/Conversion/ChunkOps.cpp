@@ -175,6 +175,23 @@ ArrayRef<int64_t> mlir::linattn::tileSummandsOf(Operation *op) {
       .Default({});
 }
 
+Value mlir::linattn::wholeRowsOf(Value buffer) {
+  auto view = buffer.getDefiningOp<memref::SubViewOp>();
+  if (!view || view.getType().getRank() != view.getSourceType().getRank())
+    return buffer;
+  auto isAll = [](ArrayRef<OpFoldResult> values, int64_t expected) {
+    return llvm::all_of(values, [&](OpFoldResult value) {
+      return isConstantIntValue(value, expected);
+    });
+  };
+  bool hasAllRows = view.getType().getShape().drop_back() ==
+                    view.getSourceType().getShape().drop_back();
+  return hasAllRows && isAll(view.getMixedOffsets(), 0) &&
+                 isAll(view.getMixedStrides(), 1)
+             ? view.getSource()
+             : buffer;
+}
+
 bool mlir::linattn::isScratch(Value x) {
   return x.getDefiningOp<memref::AllocOp>() ||
          x.getDefiningOp<memref::AllocaOp>();

@@ -293,7 +293,7 @@ void ChunkProducts::emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
           v.b, v.loc, rounded, into,
           v.at(element(block.row, i, line),
                element(block.column, 0, v.index(0))),
-          ArrayRef<bool>{true});
+          ArrayRef<bool>{sizeOf(into, 3) == sizeOf(output, 3)});
     });
   };
   ifFinite(

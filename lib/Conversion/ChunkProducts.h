@@ -20,6 +20,12 @@
 
 namespace mlir::linattn {
 
+/// The features of tokens with the zeros that fill up the last tile.
+inline int64_t tiledFeatures(Value tokens) {
+  constexpr int64_t tileRows = 16;
+  return llvm::alignTo(sizeOf(tokens, 3), tileRows);
+}
+
 /// A matrix as bf16 summands, in tiles as an operand of `amx.tile_mulf`.
 struct PackedTiles {
   /// [summands, rows or columns / 16, contracted / 32, 16, 32] of bf16.

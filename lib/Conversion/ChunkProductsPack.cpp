@@ -307,8 +307,9 @@ Value ChunkProducts::loadPairs(Value tokens, Value t, Value d, bool isHalf) {
   auto load = [&](int64_t size) -> Value {
     auto type = VectorType::get(size, v.b.getBF16Type());
     Value pad = v.constant(v.b.getBF16Type(), 0.0);
-    return vector::TransferReadOp::create(v.b, v.loc, type, tokens, v.at(t, d),
-                                          pad, ArrayRef<bool>{true});
+    return vector::TransferReadOp::create(
+        v.b, v.loc, type, tokens, v.at(t, d), pad,
+        ArrayRef<bool>{sizeOf(tokens, 3) % lines == 0});
   };
   if (!isHalf)
     return load(step);
@@ -327,7 +328,7 @@ Value ChunkProducts::negated(Value pairs) {
 
 PackedTiles ChunkProducts::packTokenRows(Value tokens, bool isNegated,
                                          const PackedTiles *into) {
-  int64_t features = sizeOf(tokens, 3);
+  int64_t features = tiledFeatures(tokens);
   PackedTiles tiles = into ? *into : allocate(sizeOf(tokens, 2), features, 1);
   v.forEach(v.index(sizeOf(tokens, 2) / lines), [&](Value tile) {
     v.forEach(v.index(lines), [&](Value line) {
@@ -344,7 +345,7 @@ PackedTiles ChunkProducts::packTokenRows(Value tokens, bool isNegated,
 
 /// A product with zero scores would spread a value that is not finite.
 PackedTiles ChunkProducts::packTokenValues(Value tokens, bool isNegated) {
-  int64_t columns = sizeOf(tokens, 3);
+  int64_t columns = tiledFeatures(tokens);
   PackedTiles tiles = allocate(columns, sizeOf(tokens, 2), 1);
   auto wide = VectorType::get(lines, v.b.getI32Type());
   auto pairs = VectorType::get(step, v.b.getBF16Type());
@@ -386,10 +387,10 @@ PackedTiles ChunkProducts::packTokenValues(Value tokens, bool isNegated) {
 PackedTiles ChunkProducts::packTokenKeyColumns(Value tokens, bool isNegated,
                                                const PackedTiles *into) {
   PackedTiles tiles =
-      into ? *into : allocate(sizeOf(tokens, 2), sizeOf(tokens, 3), 1);
+      into ? *into : allocate(sizeOf(tokens, 2), tiledFeatures(tokens), 1);
   auto pairs = VectorType::get(step, v.b.getBF16Type());
   v.forEach(v.index(sizeOf(tokens, 2) / lines), [&](Value tile) {
-    forEachStep(sizeOf(tokens, 3), [&](Value k, bool isHalf) {
+    forEachStep(tiledFeatures(tokens), [&](Value k, bool isHalf) {
       SmallVector<Value> rows;
       for (int64_t t = 0; t < lines; ++t) {
         Value row = loadPairs(tokens, element(tile, 0, v.index(t)),

@@ -302,7 +302,7 @@ void BlockLowering::lower(Operation *op) {
         bool hasTokens = getElementTypeOrSelf(pack.getInput()).isBF16() ||
                          made.deferred.contains(pack.getInput());
         if (hasTokens && isDeferrable(pack))
-          made.deferred[pack.getOutput()] = pack;
+          made.deferred[wholeRowsOf(pack.getOutput())] = pack;
         else
           v.emit(pack);
       })

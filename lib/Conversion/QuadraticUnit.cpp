@@ -66,11 +66,7 @@ private:
     int64_t steps = llvm::divideCeil(std::max<int64_t>(known, 1), step);
     return std::min(count, steps * step);
   }
-  /// Of rows in tiles: zeros fill the last one.
-  int64_t features(Value tokens) {
-    return llvm::alignTo(sizeOf(tokens, 3), lines);
-  }
-  int64_t columns() { return features(op.getValue()); }
+  int64_t columns() { return tiledFeatures(op.getValue()); }
   Value allocateTokens(int64_t tokens, int64_t width);
   void copyTokens(Value operand, Value head, Value first, Value count,
                   bool isMasked, Value rows);
@@ -124,7 +120,7 @@ Value QuadraticUnit::allocateTokens(int64_t tokens, int64_t width) {
 void QuadraticUnit::allocateScratch() {
   auto size = [&](int64_t n) -> OpFoldResult { return b.getIndexAttr(n); };
   ArrayRef<int64_t> summands = *op.getSummands();
-  int64_t width = features(op.getQuery());
+  int64_t width = tiledFeatures(op.getQuery());
   staged = {allocateTokens(queriesOfTask(), width),
             allocateTokens(blockKeys(), width),
             allocateTokens(blockKeys(), columns())};

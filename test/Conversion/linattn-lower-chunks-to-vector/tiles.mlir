@@ -268,3 +268,76 @@ func.func @block(%x: memref<1x1x16x32xf32>, %k: memref<1x1x16x32xf32>, %g: memre
     : (memref<1x1x16x32xf32>, memref<1x1x16x32xf32>, memref<1x1x16x32xf32>, memref<1x1x16x16xf32>) -> ()
   return
 }
+
+// Tokens of 20 features fill rows of 32 up with zeros. Tiles take them as they
+// are, what is read past their end is zero, and of the sums 20 columns are tokens.
+// The branch of vectors packs rows beside the zeros that were filled.
+
+// CHECK-LABEL: func.func @filled(
+// CHECK-SAME:    %[[Q:[a-z0-9]+]]: memref<1x1x32x20xbf16>, %{{.+}}: memref<1x1x32x32xf32>, %[[O:[a-z0-9]+]]: memref<1x1x32x20xbf16>)
+// CHECK:         vector.transfer_read %[[Q]]{{.*}}, %{{.+}} : memref<1x1x32x20xbf16>, vector<32xbf16>
+// CHECK-NOT:     vector.transfer_write
+// CHECK:         scf.if
+// CHECK:           amx.tile_mulf
+// CHECK:           vector.transfer_write {{.*}}, %[[O]]{{.*}} : vector<32xbf16>, memref<1x1x32x20xbf16>
+// CHECK:         } else {
+// CHECK:           vector.transfer_write {{.*}} : vector<16xf32>, memref<1x1x32x20xf32,
+// CHECK-NOT:     linattn.chunk
+func.func @filled(%q: memref<1x1x32x20xbf16>, %s: memref<1x1x32x32xf32>, %o: memref<1x1x32x20xbf16>) {
+  %zero = arith.constant 0.0 : f32
+  %rows = memref.alloc() : memref<1x1x32x32xf32>
+  %own = memref.subview %rows[0, 0, 0, 0] [1, 1, 32, 20] [1, 1, 1, 1] : memref<1x1x32x32xf32> to memref<1x1x32x20xf32, strided<[1024, 1024, 32, 1]>>
+  linattn.chunk.pack %q into(%own) : (memref<1x1x32x20xbf16>, memref<1x1x32x20xf32, strided<[1024, 1024, 32, 1]>>) -> ()
+  %rest = memref.subview %rows[0, 0, 0, 20] [1, 1, 32, 12] [1, 1, 1, 1] : memref<1x1x32x32xf32> to memref<1x1x32x12xf32, strided<[1024, 1024, 32, 1], offset: 20>>
+  linalg.fill ins(%zero : f32) outs(%rest : memref<1x1x32x12xf32, strided<[1024, 1024, 32, 1], offset: 20>>)
+  %sums = memref.alloc() : memref<1x1x32x32xf32>
+  linalg.fill ins(%zero : f32) outs(%sums : memref<1x1x32x32xf32>)
+  linattn.chunk.read %rows, %s into(%sums) {summands = array<i64: 1, 2>} : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  %first = memref.subview %sums[0, 0, 0, 0] [1, 1, 32, 20] [1, 1, 1, 1] : memref<1x1x32x32xf32> to memref<1x1x32x20xf32, strided<[1024, 1024, 32, 1]>>
+  linattn.chunk.unpack %first into(%o) : (memref<1x1x32x20xf32, strided<[1024, 1024, 32, 1]>>, memref<1x1x32x20xbf16>) -> ()
+  return
+}
+
+// Rows that come from elsewhere, too, are packed in f32; sums that are read once
+// more stay.
+
+// CHECK-LABEL: func.func @parts(
+// CHECK:         vector.transfer_write {{.*}} : vector<16xf32>, memref<1x1x32x20xf32,
+// CHECK:         linalg.copy
+// CHECK:         amx.tile_mulf
+// CHECK:         vector.transfer_write {{.*}} : vector<32xf32>, memref<1x1x32x32xf32>
+// CHECK:         linalg.copy
+func.func @parts(%q: memref<1x1x32x20xbf16>, %more: memref<1x1x32x12xf32>, %s: memref<1x1x32x32xf32>, %o: memref<1x1x32x20xbf16>, %all: memref<1x1x32x32xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %rows = memref.alloc() : memref<1x1x32x32xf32>
+  %own = memref.subview %rows[0, 0, 0, 0] [1, 1, 32, 20] [1, 1, 1, 1] : memref<1x1x32x32xf32> to memref<1x1x32x20xf32, strided<[1024, 1024, 32, 1]>>
+  linattn.chunk.pack %q into(%own) : (memref<1x1x32x20xbf16>, memref<1x1x32x20xf32, strided<[1024, 1024, 32, 1]>>) -> ()
+  %rest = memref.subview %rows[0, 0, 0, 20] [1, 1, 32, 12] [1, 1, 1, 1] : memref<1x1x32x32xf32> to memref<1x1x32x12xf32, strided<[1024, 1024, 32, 1], offset: 20>>
+  linalg.copy ins(%more : memref<1x1x32x12xf32>) outs(%rest : memref<1x1x32x12xf32, strided<[1024, 1024, 32, 1], offset: 20>>)
+  %sums = memref.alloc() : memref<1x1x32x32xf32>
+  linalg.fill ins(%zero : f32) outs(%sums : memref<1x1x32x32xf32>)
+  linattn.chunk.read %rows, %s into(%sums) {summands = array<i64: 2, 2>} : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  %first = memref.subview %sums[0, 0, 0, 0] [1, 1, 32, 20] [1, 1, 1, 1] : memref<1x1x32x32xf32> to memref<1x1x32x20xf32, strided<[1024, 1024, 32, 1]>>
+  linattn.chunk.unpack %first into(%o) : (memref<1x1x32x20xf32, strided<[1024, 1024, 32, 1]>>, memref<1x1x32x20xbf16>) -> ()
+  linalg.copy ins(%sums : memref<1x1x32x32xf32>) outs(%all : memref<1x1x32x32xf32>)
+  return
+}
+
+// A loop writes a part of a buffer: what was made of the buffer is made anew.
+
+// CHECK-LABEL: func.func @written_in_part(
+// CHECK-NOT:     vector.interleave
+// CHECK:         scf.for {{.*}} step %c1
+// CHECK:         vector.shuffle
+// CHECK:         amx.tile_mulf
+func.func @written_in_part(%x: memref<1x1x16x20xf32>, %q: memref<1x1x16x32xf32>, %p: memref<1x1x16x16xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %k = memref.alloc() : memref<1x1x16x32xf32>
+  scf.for %i = %c0 to %n step %c1 {
+    %own = memref.subview %k[0, 0, 0, 0] [1, 1, 16, 20] [1, 1, 1, 1] : memref<1x1x16x32xf32> to memref<1x1x16x20xf32, strided<[512, 512, 32, 1]>>
+    linattn.chunk.pack %x into(%own) : (memref<1x1x16x20xf32>, memref<1x1x16x20xf32, strided<[512, 512, 32, 1]>>) -> ()
+    linattn.chunk.scores %q, %k into(%p) {summands = array<i64: 1, 1>} : (memref<1x1x16x32xf32>, memref<1x1x16x32xf32>, memref<1x1x16x16xf32>) -> ()
+  }
+  return
+}

@@ -164,17 +164,16 @@ std::vector<ScanCase> makeCases() {
       named("packed sequences").sequences({0, 70, 70, 200})};
   const char *matrix = std::getenv("LINATTN_MATRIX");
   if (matrix && llvm::StringRef(matrix) == "all")
-    cases.insert(cases.end(),
-                 {named("linear 128", 128),
-                  named("a scale other than a power of two").scaled(0.3),
-                  named("a decay per head").decayed(Decay::Head),
-                  named("a decay per token").decayed(Decay::Token),
-                  named("delta").delta(),
-                  named("60 features, gated delta", 60)
-                      .delta()
-                      .decayed(Decay::Token),
-                  named("a decay per channel", 128).decayed(Decay::Channel),
-                  named("grouped heads").heads(4, 2, 2).tokens(80)});
+    cases.insert(
+        cases.end(),
+        {named("linear 128", 128),
+         named("a scale other than a power of two").scaled(0.3),
+         named("a decay per head").decayed(Decay::Head),
+         named("a decay per token").decayed(Decay::Token),
+         named("delta").delta(),
+         named("60 features, gated delta", 60).delta().decayed(Decay::Token),
+         named("a decay per channel", 128).decayed(Decay::Channel),
+         named("grouped heads").heads(4, 2, 2).tokens(80)});
   return cases;
 }
 
@@ -339,7 +338,7 @@ void checkSpoilt(const CaseTy &c) {
 /// Zeros above the diagonal would spread what is not finite to earlier tokens.
 TEST(MatrixUnit, KeepsNaNBehindItsToken) {
   checkSpoilt(named("linear"));
-  checkSpoilt(named("a decay per token").decayed(Decay::Token));
+  checkSpoilt(named("a decay per token", 60).decayed(Decay::Token));
   checkSpoilt(named("gated delta").delta().decayed(Decay::Token));
   checkSpoilt(named("a decay per channel", 128).decayed(Decay::Channel));
   checkSpoilt(softmaxOf("softmax", 32));
