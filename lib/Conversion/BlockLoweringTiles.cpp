@@ -8,6 +8,7 @@
 
 #include "BlockLowering.h"
 
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -62,6 +63,21 @@ PackedTiles BlockLowering::decayedKeysOf(ChunkScoresOp op, int64_t summands) {
 // Buffers that products in tiles do without
 //===----------------------------------------------------------------------===//
 
+/// Whether a view of rows is the columns that an op writes, or those behind
+/// them, which are filled with zeros.
+static bool isOwnPart(memref::SubViewOp view, Operation *writer) {
+  Value written = writer->getOperands().back();
+  if (view.getResult() == written)
+    return view->hasOneUse();
+  return wholeRowsOf(written) == view.getSource() &&
+         isConstantIntValue(view.getMixedOffsets().back(),
+                            sizeOf(written, 3)) &&
+         llvm::all_of(view->getUsers(), [](Operation *user) {
+           auto fill = dyn_cast<linalg::FillOp>(user);
+           return fill && matchPattern(fill.getInputs()[0], m_AnyZeroFloat());
+         });
+}
+
 /// Whether only products in tiles read what an op writes to its scratch memory,
 /// or ops that are deferred themselves.
 bool BlockLowering::isForTiles(Value buffer, Operation *writer) {
@@ -70,11 +86,8 @@ bool BlockLowering::isForTiles(Value buffer, Operation *writer) {
   return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
     if (user == writer)
       return true;
-    // Its first columns, and the zeros behind them.
     if (auto view = dyn_cast<memref::SubViewOp>(user))
-      return llvm::all_of(view->getUsers(), [&](Operation *part) {
-        return part == writer || isa<linalg::FillOp>(part);
-      });
+      return isOwnPart(view, writer);
     // It may be gone where the branch of vectors would write it.
     if (isa<memref::DeallocOp>(user))
       return false;

@@ -32,8 +32,8 @@ def LinAttnExpandFormPass
     dynamic, come in chunks of 16 and then token by token. Other ops stay, and a remark says why.
 
     With `matrix-unit`, zeros fill up other head sizes of 32 or more to multiples of 16,
-    unless a feature map makes other numbers of them. Tasks are made of those alone whose products a matrix unit of
-    bf16 gains by: of 16-bit tokens with a state in f32, under `fast-products` also
+    unless a feature map makes other numbers of them. Tasks are made of those alone whose
+    products a matrix unit of bf16 gains by: of 16-bit tokens with a state in f32, under `fast-products` also
     of f32 tokens. Their chunks are 64 tokens, 32 under a delta rule or `dplr`, unless
     their schedule says otherwise.
 
@@ -89,7 +89,8 @@ def LinAttnSelectSummandsPass
     Writes the `summands` of the products of a chunk on tensors that a matrix unit can
     run: in f32, of one head, with sizes that are known multiples of 16. So it does of a
     `linattn.quadratic` of bf16 tokens without a feature map, of 16 queries or more, with
-    known head sizes from 16 on: queries, keys and values are exact, weights are one of the others below.
+    known head sizes from 16 on: queries, keys and values are exact, weights are one of the
+    others below.
 
     | matrix | summands | under `fast-products` |
     |---|---|---|

@@ -87,7 +87,7 @@ func.func @scaled(%q: tensor<1x2x64x32xbf16>, %s: tensor<1x2x32x32xf32>) -> tens
   return %r#0 : tensor<1x2x64x32xbf16>
 }
 
-// Zeros fill up head sizes to whole tiles. Each rows have memory of their own.
+// Zeros fill up head sizes to whole tiles. Rows have memory of their own.
 
 // CHECK-LABEL: func.func @filled(
 // CHECK:         scf.forall
