@@ -43,8 +43,12 @@ public:
     llvm::MapVector<Value, Value> keysT;
     llvm::MapVector<Value, ChunkVectors::Factors> factors;
     llvm::MapVector<std::tuple<Value, TileRole, int64_t>, PackedTiles> tiles;
-    /// By keys, decay and summands, keys decayed to the end of their blocks.
-    llvm::MapVector<std::tuple<Value, Value, int64_t>, PackedTiles> decayedKeys;
+    /// By keys, decay and summands.
+    llvm::MapVector<std::tuple<Value, Value, int64_t>, ChunkProducts::BlockKeys>
+        blockKeys;
+    /// By rows, decay and `before`.
+    llvm::MapVector<std::tuple<Value, Value, int64_t>, ChunkProducts::BlockRows>
+        blockRows;
     /// By its buffer, an op whose f32 result only products in tiles read. It is
     /// not emitted: tiles are packed from its operands.
     llvm::SmallDenseMap<Value, Operation *> deferred;
@@ -84,7 +88,11 @@ private:
   bool isDeferrable(ChunkDecayOp decay);
   ChunkReadOp findReader(ChunkScoresOp scores);
   TileTokens tokensOf(Value buffer);
-  PackedTiles decayedKeysOf(ChunkScoresOp op, int64_t summands);
+  ChunkProducts::BlockKeys blockKeysOf(ChunkScoresOp op);
+  ChunkProducts::BlockRows blockRowsOf(ChunkScoresOp op);
+  bool scoresInBlocks(ChunkScoresOp op);
+  ChunkScoresOp findScores(ChunkDecayOp decay);
+  PackedTiles packDecayed(ChunkDecayOp decay, int64_t summands);
   void emitCompact(ChunkScoresOp op);
   void materialize(Value buffer);
   void materialize(ValueRange buffers) {

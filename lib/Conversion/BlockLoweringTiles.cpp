@@ -31,9 +31,11 @@ PackedTiles BlockLowering::packed(Value matrix, TileRole role,
   case TileRole::State:
     return products.packState(matrix, summands);
   case TileRole::KeyRows:
-    return products.packKeyRows(matrix, transposedKeys(matrix), summands);
+    return products.packKeyRows(transposedKeys(matrix), summands);
   case TileRole::KeyColumns:
-    return products.packKeyColumns(matrix, transposedKeys(matrix), summands);
+    return products.packKeyColumns(transposedKeys(matrix),
+                                   sizeOf(matrix, 2) / ChunkProducts::lines,
+                                   summands);
   }
   llvm_unreachable("all roles are above");
 }
@@ -50,13 +52,54 @@ PackedTiles BlockLowering::tilesOf(Value matrix, TileRole role,
   return made.tiles[{matrix, role, summands}] = tiles;
 }
 
-PackedTiles BlockLowering::decayedKeysOf(ChunkScoresOp op, int64_t summands) {
+//===----------------------------------------------------------------------===//
+// Rows that decay per channel
+//===----------------------------------------------------------------------===//
+
+ChunkProducts::BlockKeys BlockLowering::blockKeysOf(ChunkScoresOp op) {
+  Value gates = factorsOf(op.getDecay()).gates;
+  int64_t summands = summandsOf(op)[1];
   auto [it, isNew] =
-      made.decayedKeys.try_emplace({op.getKeys(), op.getDecay(), summands});
+      made.blockKeys.try_emplace({op.getKeys(), op.getDecay(), summands});
   if (isNew)
-    it->second = productsInTiles().packDecayedKeys(
-        op.getKeys(), factorsOf(op.getDecay()).gates, summands);
+    it->second = productsInTiles().decayKeys(op.getKeys(), gates, summands);
   return it->second;
+}
+
+ChunkProducts::BlockRows BlockLowering::blockRowsOf(ChunkScoresOp op) {
+  Value gates = factorsOf(op.getDecay()).gates;
+  auto [it, isNew] =
+      made.blockRows.try_emplace({op.getRows(), op.getDecay(), op.getBefore()});
+  if (isNew)
+    it->second =
+        productsInTiles().decayRows(op.getRows(), gates, op.getBefore());
+  return it->second;
+}
+
+bool BlockLowering::scoresInBlocks(ChunkScoresOp op) {
+  return op.decaysTerms() && !summandsOf(op).empty() &&
+         sizeOf(op.getRows(), 2) > ChunkProducts::lines;
+}
+
+/// Scores of the same rows or keys, whose blocks a decay goes on from.
+ChunkScoresOp BlockLowering::findScores(ChunkDecayOp decay) {
+  for (auto scores : decay->getBlock()->getOps<ChunkScoresOp>()) {
+    bool hasSame = decay.getToEnd()
+                       ? scores.getKeys() == decay.getRows()
+                       : scores.getRows() == decay.getRows() &&
+                             scores.getBefore() == decay.getBefore();
+    if (hasSame && scores.getDecay() == decay.getDecay() &&
+        scoresInBlocks(scores))
+      return scores;
+  }
+  return {};
+}
+
+PackedTiles BlockLowering::packDecayed(ChunkDecayOp decay, int64_t summands) {
+  ChunkScoresOp scores = findScores(decay);
+  if (decay.getToEnd())
+    return productsInTiles().packKeyRows(blockKeysOf(scores), summands);
+  return productsInTiles().packRows(blockRowsOf(scores), summands);
 }
 
 //===----------------------------------------------------------------------===//
@@ -120,16 +163,26 @@ bool BlockLowering::isDeferrable(ChunkPackOp pack) {
          isForTiles(wholeRowsOf(pack.getOutput()), pack);
 }
 
-/// Keys that decay to the end of the chunk, by one number per token.
+/// Keys that decay to the end of the chunk, or rows that decay per channel from
+/// its start.
 bool BlockLowering::isDeferrable(ChunkDecayOp decay) {
   Value output = decay.getOutput();
-  return decay.getToEnd() && !isPerChannel(decay.getDecay()) &&
-         isForTiles(output, decay) &&
-         llvm::all_of(output.getUsers(), [&](Operation *user) {
-           auto update = dyn_cast<ChunkUpdateOp>(user);
-           return user == decay ||
-                  (update && llvm::is_contained(update.getKeys(), output));
-         });
+  bool hasBlocks = isPerChannel(decay.getDecay());
+  if (hasBlocks ? !findScores(decay) : !decay.getToEnd())
+    return false;
+  auto takes = [&](Operation *user) {
+    if (user == decay)
+      return true;
+    if (hasBlocks && !staysBetween(decay.getRows(), decay, user))
+      return false;
+    if (auto read = dyn_cast<ChunkReadOp>(user))
+      return !decay.getToEnd() && read.getRows() == output &&
+             llvm::count(read->getOperands(), output) == 1;
+    auto update = dyn_cast<ChunkUpdateOp>(user);
+    return update && decay.getToEnd() &&
+           llvm::is_contained(update.getKeys(), output);
+  };
+  return isForTiles(output, decay) && llvm::all_of(output.getUsers(), takes);
 }
 
 /// The read that alone takes scores, and can take them in tiles.
@@ -167,6 +220,8 @@ std::optional<PackedTiles>
 BlockLowering::packTokens(Value matrix, TileRole role, int64_t summands) {
   ChunkProducts products = productsInTiles();
   auto decay = dyn_cast_or_null<ChunkDecayOp>(made.deferred.lookup(matrix));
+  if (decay && isPerChannel(decay.getDecay()))
+    return packDecayed(decay, summands);
   Value rows = decay ? decay.getRows() : matrix;
   TileTokens from = tokensOf(rows);
   if (!from.tokens)

@@ -93,9 +93,7 @@ ReadOutput mlir::linattn::findOutput(ChunkReadOp read) {
   return output;
 }
 
-/// Whether rows are the same for two ops of a block: only other scratch memory
-/// is written in between.
-static bool staysBetween(Value rows, Operation *from, Operation *to) {
+bool mlir::linattn::staysBetween(Value rows, Operation *from, Operation *to) {
   Value memory = memoryOf(rows);
   for (Operation *op = from->getNextNode(); op != to; op = op->getNextNode()) {
     if (!op)

@@ -25,6 +25,10 @@ struct ReadOutput {
 };
 ReadOutput findOutput(ChunkReadOp read);
 
+/// Whether rows are the same for two ops of a block: only other scratch memory
+/// is written in between.
+bool staysBetween(Value rows, Operation *from, Operation *to);
+
 /// The only reader of decayed rows, which can decay its sums instead; null if
 /// there is none.
 ChunkReadOp findDecayedRead(ChunkDecayOp decay);

@@ -65,16 +65,32 @@ public:
   /// A state as a right operand with M columns.
   PackedTiles packState(Value state, int64_t summands,
                         const PackedTiles *into = nullptr);
-  /// Keys [1, 1, C, K] as a left operand with K rows, and as a right one with C
-  /// columns. `keysT` are `ChunkVectors::transposedKeys`.
-  PackedTiles packKeyRows(Value keys, Value keysT, int64_t summands,
+  /// Keys as a left operand with K rows, and the first blocks of 16 as a right
+  /// one. `keysT` are `ChunkVectors::transposedKeys`.
+  PackedTiles packKeyRows(Value keysT, int64_t summands,
                           const PackedTiles *into = nullptr);
-  PackedTiles packKeyColumns(Value keys, Value keysT, int64_t summands,
+  PackedTiles packKeyColumns(Value keysT, int64_t blocks, int64_t summands,
                              const PackedTiles *into = nullptr);
 
-  /// Keys that decay per channel to the end of their block of 16 tokens, as a
-  /// right operand; without the last block, which no later row scores.
-  PackedTiles packDecayedKeys(Value keys, Value gates, int64_t summands);
+  /// Keys that decay per channel to the end of their block of 16 tokens.
+  struct BlockKeys {
+    Value transposed; ///< [C / 16, K, 16].
+    Value rest; ///< [C / 16, K]: the factors from there to the chunk's end.
+    /// As a right operand, without the last block, which no later row scores.
+    PackedTiles columns;
+  };
+  BlockKeys decayKeys(Value keys, Value gates, int64_t summands);
+  /// Rows that decay per channel from the start of their block on.
+  struct BlockRows {
+    Value rows;  ///< [1, 1, C, K].
+    Value fades; ///< [C / 16, K]: the product of a block's gates.
+    Value past;  ///< [C / 16, K]: the factors from the chunk's start to there.
+  };
+  BlockRows decayRows(Value rows, Value gates, bool before);
+  /// As left operands, keys decayed to the end of the chunk, with K rows, and
+  /// rows decayed from its start.
+  PackedTiles packKeyRows(const BlockKeys &keys, int64_t summands);
+  PackedTiles packRows(const BlockRows &rows, int64_t summands);
 
   // The same of tokens in bf16, as they are or negated.
   PackedTiles packTokenRows(Value tokens, bool isNegated,
@@ -112,9 +128,9 @@ public:
   void emit(ChunkScoresOp op, ArrayRef<PackedTiles> matrices,
             const ChunkVectors::Factors &factors, PackedTiles *packed,
             Otherwise otherwise);
-  /// The same under a decay per channel. `keys` are `packDecayedKeys`.
+  /// The same under a decay per channel, with the op's rows and keys.
   void emitDecaying(ChunkScoresOp op, int64_t rowSummands,
-                    const PackedTiles &keys,
+                    const BlockRows &rows, const BlockKeys &keys,
                     const ChunkVectors::Factors &factors);
   void emit(ChunkReadOp op, ArrayRef<PackedTiles> matrices,
             const ChunkVectors::ReadRows &rows, bool fromZero, Value into,
@@ -159,6 +175,11 @@ private:
                    bool pairsFeatures, bool isLeft,
                    function_ref<TwoVectors(const Place &, bool isHalf)> at,
                    const PackedTiles *into = nullptr);
+  Value factorsOfBlocks(Value rows);
+  Value productsBeside(Value fades, Value rows, bool behind);
+  PackedTiles packRowsTimes(Value rows, int64_t tiles, Value factors,
+                            int64_t summands,
+                            function_ref<Value(Value)> blockOf);
   void extendReach(Value reach, Value fades, int64_t row);
   void forEachStep(int64_t contracted, function_ref<void(Value, bool)> body);
   Value reduceSteps(int64_t contracted, Value initial,

@@ -264,11 +264,10 @@ PackedTiles ChunkProducts::packState(Value state, int64_t summands,
       into);
 }
 
-PackedTiles ChunkProducts::packKeyRows(Value keys, Value keysT,
-                                       int64_t summands,
+PackedTiles ChunkProducts::packKeyRows(Value keysT, int64_t summands,
                                        const PackedTiles *into) {
   return pack(
-      sizeOf(keys, 3), sizeOf(keys, 2), summands,
+      sizeOf(keysT, 1), sizeOf(keysT, 0) * lines, summands,
       /*pairsFeatures=*/false, /*isLeft=*/true,
       [&](const Place &place, bool isHalf) -> TwoVectors {
         Value d = element(place.tile, 0, place.line);
@@ -281,11 +280,11 @@ PackedTiles ChunkProducts::packKeyRows(Value keys, Value keysT,
       into);
 }
 
-PackedTiles ChunkProducts::packKeyColumns(Value keys, Value keysT,
+PackedTiles ChunkProducts::packKeyColumns(Value keysT, int64_t blocks,
                                           int64_t summands,
                                           const PackedTiles *into) {
   return pack(
-      sizeOf(keys, 2), sizeOf(keys, 3), summands,
+      blocks * lines, sizeOf(keysT, 1), summands,
       /*pairsFeatures=*/true, /*isLeft=*/false,
       [&](const Place &place, bool) -> TwoVectors {
         Value d = v.add(v.mul(place.step, v.index(step)),

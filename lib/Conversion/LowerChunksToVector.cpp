@@ -115,10 +115,12 @@ void BlockLowering::invalidate(Operation *op) {
       auto holds = [&](auto &made) { return isWritten(made.first); };
       made.keysT.remove_if(holds);
       made.factors.remove_if(holds);
-      made.decayedKeys.remove_if([&](auto &made) {
+      auto holdsEither = [&](auto &made) {
         return isWritten(std::get<0>(made.first)) ||
                isWritten(std::get<1>(made.first));
-      });
+      };
+      made.blockKeys.remove_if(holdsEither);
+      made.blockRows.remove_if(holdsEither);
       made.tiles.remove_if([&](auto &made) {
         return isWritten(std::get<0>(made.first)) &&
                !(keeps && made.second.isKept);
@@ -130,12 +132,11 @@ void BlockLowering::invalidate(Operation *op) {
 void BlockLowering::lowerScores(ChunkScoresOp op) {
   ChunkVectors::Factors factors = factorsOf(op.getDecay());
   ArrayRef<int64_t> summands = summandsOf(op);
-  if (op.decaysTerms()) {
-    if (summands.empty() || sizeOf(op.getRows(), 2) == ChunkProducts::lines)
-      return vectors->emitDecaying(op, factors);
-    return productsInTiles().emitDecaying(
-        op, summands[0], decayedKeysOf(op, summands[1]), factors);
-  }
+  if (scoresInBlocks(op))
+    return productsInTiles().emitDecaying(op, summands[0], blockRowsOf(op),
+                                          blockKeysOf(op), factors);
+  if (op.decaysTerms())
+    return vectors->emitDecaying(op, factors);
   if (summands.empty())
     return vectors->emit(op, transposedKeys(op.getKeys()), factors);
   PackedTiles rows = tilesOf(op.getRows(), TileRole::Rows, summands[0]),
@@ -313,7 +314,9 @@ void BlockLowering::lower(Operation *op) {
         ChunkReadOp read = findDecayedRead(decay);
         if (read && whyNoVectors(read, vectorBits, target.registers).empty())
           decayedReads[read] = {decay.getRows(), {}, decay, factors, {}};
-        else if (tokensOf(decay.getRows()).tokens && isDeferrable(decay))
+        else if ((tokensOf(decay.getRows()).tokens ||
+                  isPerChannel(decay.getDecay())) &&
+                 isDeferrable(decay))
           made.deferred[decay.getOutput()] = decay;
         else
           v.emit(decay, factors);

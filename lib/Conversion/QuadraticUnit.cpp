@@ -197,8 +197,8 @@ void QuadraticUnit::packQueries() {
     return;
   }
   withTransposed(staged.queries, [&](Value queriesT) {
-    products.packKeyColumns(staged.queries, queriesT, packed.queries.summands,
-                            &packed.queries);
+    products.packKeyColumns(queriesT, sizeOf(queriesT, 0),
+                            packed.queries.summands, &packed.queries);
   });
 }
 
@@ -219,8 +219,7 @@ void QuadraticUnit::packKeys(Value count) {
     return;
   }
   withTransposed(staged.values, [&](Value valuesT) {
-    products.packKeyRows(staged.values, valuesT, packed.values.summands,
-                         &packed.values);
+    products.packKeyRows(valuesT, packed.values.summands, &packed.values);
   });
 }
 

@@ -341,3 +341,65 @@ func.func @written_in_part(%x: memref<1x1x16x20xf32>, %q: memref<1x1x16x32xf32>,
   }
   return
 }
+
+// Rows and keys that decay per channel through the whole chunk go on from the blocks of
+// the scores: tiles are packed from these, and only the branch of vectors writes
+// decayed rows. Those that meet keys before their own decay are others.
+
+// CHECK-LABEL: func.func @blocks(
+// CHECK:         %[[QD:.+]] = memref.alloc() : memref<1x1x32x32xf32>
+// CHECK:         %[[KD:.+]] = memref.alloc() : memref<1x1x32x32xf32>
+// CHECK:         %[[BEFORE:.+]] = memref.alloc() : memref<1x1x32x32xf32>
+// CHECK-NOT:     vector.store {{.*}}, %[[QD]][%
+// CHECK-NOT:     vector.store {{.*}}, %[[KD]][%
+// CHECK:         scf.if
+// CHECK:           amx.tile_mulf
+// CHECK:         } else {
+// CHECK:           vector.store {{.*}}, %[[QD]][%
+// CHECK:         }
+// CHECK-NOT:     vector.store {{.*}}, %[[KD]][%
+// CHECK:         vector.store {{.*}}, %[[BEFORE]][%
+// CHECK-NOT:     vector.store {{.*}}, %[[KD]][%
+// CHECK:         scf.if
+// CHECK:         } else {
+// CHECK:         scf.if
+// CHECK:           amx.tile_mulf
+// CHECK:         } else {
+// CHECK:           vector.store {{.*}}, %[[KD]][%
+// EXACT-LABEL: func.func @blocks(
+// EXACT:         %[[QD:.+]] = memref.alloc() : memref<1x1x32x32xf32>
+// EXACT:         vector.store {{.*}}, %[[QD]][%
+func.func @blocks(%q: memref<1x1x32x32xf32>, %k: memref<1x1x32x32xf32>, %v: memref<1x1x32x32xf32>, %g: memref<1x1x32x32xf32>, %p: memref<1x1x32x32xf32>, %s: memref<1x1x32x32xf32>, %o: memref<1x1x32x32xf32>) {
+  %qd = memref.alloc() : memref<1x1x32x32xf32>
+  %kd = memref.alloc() : memref<1x1x32x32xf32>
+  %before = memref.alloc() : memref<1x1x32x32xf32>
+  linattn.chunk.scores %q, %k decay(%g) into(%p) {summands = array<i64: 2, 2>}
+    : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  linattn.chunk.decay %q by(%g) into(%qd) : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  linattn.chunk.read %qd, %s scores(%p) values(%v) into(%o) {summands = array<i64: 2, 2, 2, 2>}
+    : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  linattn.chunk.decay %q by(%g) into(%before) {before} : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  linattn.chunk.read %before, %s into(%o) {summands = array<i64: 2, 2>}
+    : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  linattn.chunk.decay %k by(%g) into(%kd) {to_end} : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  linattn.chunk.update keys(%kd) values(%v) decay(%g) into(%s) {summands = array<i64: 2, 2>}
+    : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  return
+}
+
+// Keys that are overwritten before the update are decayed where the op is.
+
+// CHECK-LABEL: func.func @overwritten(
+// CHECK:         %[[KD:.+]] = memref.alloc() : memref<1x1x32x32xf32>
+// CHECK:         vector.store {{.*}}, %[[KD]][%
+// CHECK:         amx.tile_mulf
+func.func @overwritten(%x: memref<1x1x32x32xbf16>, %q: memref<1x1x32x32xf32>, %k: memref<1x1x32x32xf32>, %v: memref<1x1x32x32xf32>, %g: memref<1x1x32x32xf32>, %p: memref<1x1x32x32xf32>, %s: memref<1x1x32x32xf32>) {
+  %kd = memref.alloc() : memref<1x1x32x32xf32>
+  linattn.chunk.decay %k by(%g) into(%kd) {to_end} : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  linattn.chunk.pack %x into(%k) : (memref<1x1x32x32xbf16>, memref<1x1x32x32xf32>) -> ()
+  linattn.chunk.scores %q, %k decay(%g) into(%p) {summands = array<i64: 2, 2>}
+    : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  linattn.chunk.update keys(%kd) values(%v) decay(%g) into(%s) {summands = array<i64: 2, 2>}
+    : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  return
+}

@@ -280,9 +280,10 @@ TEST(MatrixUnit, WeighsKeysInTwoSummands) {
 }
 
 TEST(MatrixUnit, ErrsByASummandUnderFastMath) {
-  checkErrors(
-      {named("linear"), named("gated delta").delta().decayed(Decay::Token)},
-      Math::Fast, 8e-3, 8e-3);
+  checkErrors({named("linear"),
+               named("gated delta").delta().decayed(Decay::Token),
+               named("KDA", 128).delta().decayed(Decay::Channel)},
+              Math::Fast, 8e-3, 8e-3);
   checkErrors(softmaxOf("softmax, fast", 64), Math::Fast, 8e-3);
 }
 
