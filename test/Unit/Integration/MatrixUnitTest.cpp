@@ -173,6 +173,9 @@ std::vector<ScanCase> makeCases() {
          named("delta").delta(),
          named("60 features, gated delta", 60).delta().decayed(Decay::Token),
          named("a decay per channel", 128).decayed(Decay::Channel),
+         named("dplr, a decay per channel", 128)
+             .dplr(reference::Transition::Before)
+             .decayed(Decay::Channel),
          named("grouped heads").heads(4, 2, 2).tokens(80)});
   return cases;
 }
