@@ -10,6 +10,7 @@
 
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Dialect/MapParameters.h"
+#include "linattn/Transforms/Forms.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -162,13 +163,12 @@ ArrayRef<int64_t> mlir::linattn::tileSummandsOf(Operation *op) {
   return TypeSwitch<Operation *, ArrayRef<int64_t>>(op)
       .Case<ChunkScoresOp, ChunkReadOp, ChunkUpdateOp>(
           [](auto product) -> ArrayRef<int64_t> {
-            constexpr int64_t tileRows = 16;
             if (isa<ChunkReadOp>(product.getOperation()) &&
                 product.decaysTerms())
               return {};
             for (Value matrix : product.getMatrices())
               for (int64_t dim : {2, 3})
-                if (memrefOf(matrix).getDimSize(dim) % tileRows)
+                if (memrefOf(matrix).getDimSize(dim) % kTileRows)
                   return {};
             return product.getSummands().value_or(ArrayRef<int64_t>());
           })

@@ -18,12 +18,13 @@
 
 #include "ChunkVectors.h"
 
+#include "linattn/Transforms/Forms.h"
+
 namespace mlir::linattn {
 
 /// The features of tokens with the zeros that fill up the last tile.
 inline int64_t tiledFeatures(Value tokens) {
-  constexpr int64_t tileRows = 16;
-  return llvm::alignTo(sizeOf(tokens, 3), tileRows);
+  return llvm::alignTo(sizeOf(tokens, 3), kTileRows);
 }
 
 /// A matrix as bf16 summands, in tiles as an operand of `amx.tile_mulf`.
@@ -45,7 +46,7 @@ struct PackedTiles {
 class ChunkProducts {
 public:
   /// Rows of a tile, and elements of a vector that is a row of sums.
-  static constexpr int64_t lines = 16;
+  static constexpr int64_t lines = kTileRows;
 
   /// `tilesEachWay` of a block of sums, 1 or 2; `hasBits` unless numbers are
   /// elements of a field.
@@ -107,8 +108,8 @@ public:
   PackedTiles packTokenKeyRows(const PackedTiles &columns, int64_t features,
                                const TokenFactors &factors, int64_t summands,
                                const PackedTiles *into = nullptr);
-  /// A line of a right operand that contracts tokens: vectors of 16 columns of
-  /// two tokens, 16 apart.
+  /// A line of a right operand that contracts tokens: 16 columns of the tokens
+  /// m and m + 16, interleaved.
   void packTokenPair(Value low, Value high, const PackedTiles &tiles,
                      Value column, Value contractionStep, Value line);
   /// Zeros in such steps of a right operand from `first` on.

@@ -51,7 +51,7 @@ protected:
 
 private:
   /// Rows of a tile, and tokens that one product contracts.
-  static constexpr int64_t lines = 16, step = 2 * lines;
+  static constexpr int64_t lines = kTileRows, step = 2 * lines;
   /// Keys between two corrections of the outputs, and queries that share their
   /// packing.
   static constexpr int64_t mostKeys = 128, mostQueries = 256;
@@ -79,7 +79,7 @@ private:
   /// A line of pairs: its step of the contraction and its place there.
   using PairBody = function_ref<SmallVector<Value>(Value, Value, ValueRange)>;
   SmallVector<Value> reducePairs(ArrayRef<Value> initial, PairBody body);
-  /// The keys of such a line, 16 apart.
+  /// The keys m and m + 16 that such a line interleaves.
   std::pair<Value, Value> keysOfPair(Value k, Value line);
   void weighPairs(Value panel);
   void prefetchPair(Value operand, Value head, Value panel, Value k,

@@ -98,13 +98,11 @@ Value ChunkSteps::packGate(Value x, OpFoldResult width, Value mask,
 Value ChunkSteps::mapped(Value rows, FeatureMapKind kind) {
   Value into = empty(tensor::getMixedSizes(b, loc, rows));
   auto map = FeatureMapAttr::get(b.getContext(), kind);
-  if (kind != FeatureMapKind::Region)
-    return FeatureMapOp::create(b, loc, rows, ValueRange(), Value(), into, map)
-        ->getResult(0);
   auto op =
       FeatureMapOp::create(b, loc, rows, ValueRange(), Value(), into, map);
   IRMapping mapping;
-  r.op.getFeatureMapRegion().cloneInto(&op.getPhi(), mapping);
+  if (kind == FeatureMapKind::Region)
+    r.op.getFeatureMapRegion().cloneInto(&op.getPhi(), mapping);
   return op->getResult(0);
 }
 

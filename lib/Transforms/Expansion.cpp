@@ -8,6 +8,7 @@
 
 #include "Expansion.h"
 
+#include "linattn/Transforms/Forms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -35,13 +36,12 @@ SmallVector<Value> Expansion::emit() {
 
 /// A state whose head sizes are whole tiles: zeros fill them up.
 Value Expansion::padded(Value state, ArrayRef<int64_t> dims) {
-  constexpr int64_t tileRows = 16;
   SmallVector<OpFoldResult> offsets, sizes;
   place(state, offsets, sizes);
   SmallVector<OpFoldResult> whole = sizes;
   for (int64_t dim : dims)
     if (std::optional<int64_t> size = getConstantIntValue(sizes[dim]))
-      whole[dim] = b.getIndexAttr(llvm::alignTo(*size, tileRows));
+      whole[dim] = b.getIndexAttr(llvm::alignTo(*size, kTileRows));
   if (!forUnit || whole == sizes)
     return state;
   Value zeros = filled(b, loc, whole, getElementTypeOrSelf(state), 0.0);

@@ -54,13 +54,13 @@ static StringRef whyNoTasks(const Recurrence &r, bool pads) {
     if (x && shape(x).isDynamicDim(1))
       return "its operands have dynamic head counts";
   // Zeros that fill up a few features would take most of the time.
-  constexpr int64_t multiple = 16, leastPadded = 32;
+  constexpr int64_t leastPadded = 32;
   FeatureMappedOpInterface mapped = r.op;
   pads &= mapsZeroToZero(mapped.getFeatureMapKind());
   for (int64_t dim : {2, 3})
     if (int64_t size = shape(r.state.state).getDimSize(dim);
         ShapedType::isDynamic(size) ||
-        (size % multiple && !(pads && size >= leastPadded)))
+        (size % kTileRows && !(pads && size >= leastPadded)))
       return "its head sizes are not static multiples of 16";
   return {};
 }
@@ -116,13 +116,12 @@ StringRef mlir::linattn::whyNoMatrixUnit(const Recurrence &r,
 }
 
 StringRef mlir::linattn::whyNoMatrixUnit(QuadraticOp op) {
-  constexpr int64_t tileRows = 16;
   auto size = [](Value x, int64_t dim) {
     return cast<ShapedType>(x.getType()).getDimSize(dim);
   };
   auto fillsTile = [&](Value tokens) {
     int64_t features = size(tokens, 3);
-    return !ShapedType::isDynamic(features) && features >= tileRows;
+    return !ShapedType::isDynamic(features) && features >= kTileRows;
   };
   auto mapped = cast<FeatureMappedOpInterface>(op.getOperation());
   if (!getElementTypeOrSelf(op.getQuery()).isBF16())
@@ -134,7 +133,7 @@ StringRef mlir::linattn::whyNoMatrixUnit(QuadraticOp op) {
   if (op.getConfig() && op.getConfig()->getForm() == Form::Token)
     return "it takes one query at a time";
   if (int64_t queries = size(op.getQuery(), 2);
-      !ShapedType::isDynamic(queries) && queries < tileRows)
+      !ShapedType::isDynamic(queries) && queries < kTileRows)
     return "its queries fill no tile of 16";
   return {};
 }

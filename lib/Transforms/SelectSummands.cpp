@@ -24,9 +24,6 @@ namespace mlir::linattn {
 using namespace mlir;
 using namespace mlir::linattn;
 
-/// The rows of a tile.
-static constexpr int64_t tileRows = 16;
-
 namespace {
 
 /// The tokens that a matrix was packed from.
@@ -81,7 +78,7 @@ static StringRef whyNoTiles(Value matrix) {
     return "it has sizes that are not known";
   if (type.getDimSize(0) != 1 || type.getDimSize(1) != 1)
     return "it has several heads";
-  if (type.getDimSize(2) % tileRows || type.getDimSize(3) % tileRows)
+  if (type.getDimSize(2) % kTileRows || type.getDimSize(3) % kTileRows)
     return "its tokens or features are not whole tiles of 16";
   return {};
 }

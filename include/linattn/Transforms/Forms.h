@@ -18,6 +18,9 @@ namespace mlir::linattn {
 /// On a scan and the norm behind it: the scan's kernel applies the norm.
 constexpr StringLiteral kEpilogueAttrName = "linattn.epilogue";
 
+/// Rows of a tile of a matrix unit.
+inline constexpr int64_t kTileRows = 16;
+
 /// Why a scan cannot run in a form, as the end of a sentence; empty if it can.
 /// The token form is legal for every scan.
 std::string whyNotForm(ScanOp op, Form form);

@@ -33,7 +33,7 @@ def _softmax(rule, decodes):
     from torch.nn.functional import scaled_dot_product_attention
 
     if decodes:
-        raise NotImplementedError("softmax decodes over a cache, whose length is another question")
+        raise NotImplementedError("softmax decodes over a cache, whose length the figure would depend on")
 
     def make(arrays, state):
         q, k, v = (arrays[name].transpose(1, 2) for name in "qkv")
