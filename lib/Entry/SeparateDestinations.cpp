@@ -34,6 +34,8 @@ SmallVector<OpOperand *> overwrittenOperands(Operation *op) {
     add(structured.getDpsInitsMutable());
   else if (auto loop = dyn_cast<scf::ForOp>(op))
     add(loop.getInitArgsMutable());
+  else if (auto tasks = dyn_cast<scf::ForallOp>(op))
+    add(tasks.getOutputsMutable());
   return operands;
 }
 
@@ -62,7 +64,8 @@ private:
     OpBuilder b(user);
     Value value = operand.get();
     if (isEntryArgument(value)) {
-      if (isa<ScanOp, StateOp, RecurrenceOpInterface, scf::ForOp>(user))
+      if (isa<ScanOp, StateOp, RecurrenceOpInterface, scf::ForOp,
+              scf::ForallOp>(user))
         operand.set(copyOf(b, user->getLoc(), value));
       return;
     }

@@ -22,6 +22,31 @@ func.func @step(%q: tensor<1x2x1x4xf32>, %s0: tensor<1x2x4x4xf32>) -> (tensor<1x
   return %o, %s1 : tensor<1x2x1x4xf32>, tensor<1x2x4x4xf32>
 }
 
+// So it is of a loop over tasks, each of which updates a state of its own.
+// CHECK-LABEL: func.func @tasks
+// CHECK-SAME: tensor<4x4x4xf32>, %[[S0:[a-z0-9]+]]: tensor<4x4x4xf32>
+// CHECK: %[[COPY:.+]] = linalg.copy ins(%[[S0]]
+// CHECK: scf.forall {{.+}} shared_outs(%{{.+}} = %[[COPY]])
+// BUFFERS-LABEL: func.func @tasks
+// BUFFERS-SAME: linattn.in_place = array<i64: -1, -1, 1>
+// BUFFERS-NOT: memref.alloc
+// BUFFERS: linalg.copy ins(%{{.+}} : {{.+}}) outs(%{{.+}} :
+// BUFFERS-NEXT: }
+// BUFFERS-NEXT: scf.forall
+// BUFFERS-NOT: memref.copy
+// BUFFERS: return
+func.func @tasks(%k: tensor<4x4x4xf32>, %s0: tensor<4x4x4xf32>) -> tensor<4x4x4xf32> {
+  %s1 = scf.forall (%h) in (4) shared_outs(%s = %s0) -> (tensor<4x4x4xf32>) {
+    %keys = tensor.extract_slice %k[%h, 0, 0] [1, 4, 4] [1, 1, 1] : tensor<4x4x4xf32> to tensor<4x4xf32>
+    %own = tensor.extract_slice %s[%h, 0, 0] [1, 4, 4] [1, 1, 1] : tensor<4x4x4xf32> to tensor<4x4xf32>
+    %sum = linalg.add ins(%keys, %own : tensor<4x4xf32>, tensor<4x4xf32>) outs(%own : tensor<4x4xf32>) -> tensor<4x4xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %sum into %s[%h, 0, 0] [1, 4, 4] [1, 1, 1] : tensor<4x4xf32> into tensor<4x4x4xf32>
+    }
+  }
+  return %s1 : tensor<4x4x4xf32>
+}
+
 // A state with dynamic sizes, summed only.
 // CHECK-LABEL: func.func @dynamic
 // CHECK-SAME: %[[S0:[a-z0-9]+]]: tensor<?x?x4x4xf32>
