@@ -59,7 +59,7 @@ void mlir::linattn::lowerToNaiveLoops(OpBuilder &b, OutputNormOp op,
                                       bool lanes) {
   LoopBuilder loops(b, op.getLoc());
   loops.forThreads = lanes;
-  Type tokenType = getElementTypeOrSelf(op.getInput());
+  Type tokenType = getElementTypeOrSelf(op.getOutput());
   Type type = getAccumulationType(tokenType);
   double eps = op.getEps().convertToDouble();
   Value size = loops.dim(op.getInput(), 3);
@@ -125,10 +125,13 @@ OutputNormOp mlir::linattn::findEpilogue(ScanOp scan) {
 
 NormRow::NormRow(OpBuilder &b, OutputNormOp op, int64_t lanes, bool isEpilogue)
     : VectorBuilder(b, op.getLoc(),
-                    getAccumulationType(getElementTypeOrSelf(op.getInput()))),
-      norm(op), element(getElementTypeOrSelf(op.getInput())), lanes(lanes),
-      parts(isEpilogue ? 1 : countParts(element, lanes)), steps(countSteps()),
-      size(dim(op.getInput(), 3)), count(countOf(*this, op, type)),
+                    getAccumulationType(getElementTypeOrSelf(op.getOutput()))),
+      norm(op), element(getElementTypeOrSelf(op.getOutput())), lanes(lanes),
+      parts(isEpilogue || getElementTypeOrSelf(op.getInput()) != element
+                ? 1
+                : countParts(element, lanes)),
+      steps(countSteps()), size(dim(op.getInput(), 3)),
+      count(countOf(*this, op, type)),
       row(scratch({getAsOpFoldResult(roundUp(size, span()))})) {}
 
 int64_t NormRow::countSteps() {

@@ -41,8 +41,10 @@ LogicalResult OutputNormOp::verify() {
   if (failed(verifySemantics(*this)))
     return failure();
   Named input{getInput(), "input"};
-  if (failed(
-          verifySameElementType(*this, input, {getOutput(), "output"}))) // (N2)
+  Named output{getOutput(), "output"};
+  bool isRounded = elementType(input.value) ==
+                   getAccumulationType(elementType(output.value));
+  if (!isRounded && failed(verifySameElementType(*this, input, output))) // (N2)
     return failure();
   if (getGateFirst() && !getGate()) // (N4)
     return emitOpError("expected gate_first only with a gate, but got none");

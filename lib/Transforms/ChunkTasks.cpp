@@ -16,7 +16,6 @@
 
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Dialect/OperandLoops.h"
-#include "linattn/Transforms/Recurrence.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -35,10 +34,10 @@ struct Part {
 
 class TaskBuilder {
 public:
-  TaskBuilder(RewriterBase &b, Operation *op, const Recurrence &r)
-      : b(b), op(op), loc(op->getLoc()), r(r) {}
+  TaskBuilder(RewriterBase &b, const Recurrence &r, OutputNormOp norm)
+      : b(b), op(r.op), norm(norm), loc(r.op->getLoc()), r(r) {}
 
-  Operation *emit();
+  Task emit();
 
 private:
   OpFoldResult size(Value x, int64_t dim) {
@@ -47,10 +46,17 @@ private:
   void findTokens();
   std::pair<OpFoldResult, OpFoldResult> headsOf(Value x, int64_t dim);
   Part partOf(Value x, ArrayRef<int64_t> loops);
-  void insert(scf::ForallOp forall, Operation *task, ArrayRef<Part> parts);
+  Value slice(Value x, const Part &part) {
+    return tensor::ExtractSliceOp::create(b, loc, x, part.offsets, part.sizes,
+                                          part.strides);
+  }
+  Task emitTask(scf::ForallOp forall, SmallVectorImpl<Part> &inserted);
+  OutputNormOp emitNorm(Value rows, Value output);
+  void insert(scf::ForallOp forall, ValueRange values, ArrayRef<Part> parts);
 
   RewriterBase &b;
   Operation *op;
+  OutputNormOp norm;
   Location loc;
   const Recurrence &r;
   // The current task.
@@ -111,36 +117,22 @@ Part TaskBuilder::partOf(Value x, ArrayRef<int64_t> loops) {
   return part;
 }
 
-void TaskBuilder::insert(scf::ForallOp forall, Operation *task,
+void TaskBuilder::insert(scf::ForallOp forall, ValueRange values,
                          ArrayRef<Part> parts) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(forall.getTerminator().getBody());
-  for (auto [i, part] : llvm::enumerate(parts))
-    tensor::ParallelInsertSliceOp::create(
-        b, loc, task->getResult(i), forall.getRegionIterArgs()[i], part.offsets,
-        part.sizes, part.strides);
+  for (auto [value, all, part] :
+       llvm::zip_equal(values, forall.getRegionIterArgs(), parts))
+    tensor::ParallelInsertSliceOp::create(b, loc, value, all, part.offsets,
+                                          part.sizes, part.strides);
 }
 
-Operation *TaskBuilder::emit() {
-  b.setInsertionPoint(op);
+/// The recurrence of a task, with its results in the parts of the loop's.
+Task TaskBuilder::emitTask(scf::ForallOp forall,
+                           SmallVectorImpl<Part> &inserted) {
   auto structured = cast<DestinationStyleOpInterface>(op);
-  SmallVector<Value> inits(structured.getDpsInits());
-  // Every token is written, which the loop over chunks does not show.
-  if (r.output)
-    inits.front() =
-        tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, r.output),
-                                getElementTypeOrSelf(r.output));
-  auto forall = scf::ForallOp::create(
-      b, loc, {size(r.state.state, 0), size(r.state.state, 1)}, inits,
-      /*mapping=*/std::nullopt);
-  b.setInsertionPointToStart(forall.getBody());
-  sequence = forall.getInductionVar(0);
-  head = forall.getInductionVar(1);
-  findTokens();
-
   auto loops = getOperandLoops(op);
   SmallVector<Value> operands;
-  SmallVector<Part> inserted;
   SmallVector<Type> types;
   for (OpOperand &operand : op->getOpOperands()) {
     Value x = operand.get();
@@ -149,28 +141,77 @@ Operation *TaskBuilder::emit() {
       continue;
     }
     Part part = partOf(x, loops[operand.getOperandNumber()]);
-    if (structured.isDpsInit(&operand)) {
-      x = forall.getRegionIterArgs()[inserted.size()];
+    bool isInit = structured.isDpsInit(&operand);
+    if (isInit) {
+      // The norm takes the place of the outputs in the loop's results.
+      if (x != r.output || !norm)
+        x = forall.getRegionIterArgs()[inserted.size()];
       inserted.push_back(part);
     }
-    operands.push_back(tensor::ExtractSliceOp::create(
-        b, loc, x, part.offsets, part.sizes, part.strides));
-    if (structured.isDpsInit(&operand))
+    operands.push_back(slice(x, part));
+    if (isInit)
       types.push_back(operands.back().getType());
   }
-  Operation *task = cloneStructured(b, op, types, operands);
+  Task task{cloneStructured(b, op, types, operands), {}};
   if (r.offsets)
-    TypeSwitch<Operation *>(task).Case<ScanOp, StateOp>(
+    TypeSwitch<Operation *>(task.op).Case<ScanOp, StateOp>(
         [](auto packed) { packed.getCuSeqlensMutable().clear(); });
-  insert(forall, task, inserted);
-  b.replaceOp(op, forall.getResults());
+  if (norm)
+    task.norm =
+        emitNorm(task.op->getResult(0),
+                 slice(forall.getRegionIterArgs().front(), inserted.front()));
   return task;
 }
 
-Operation *mlir::linattn::makeTasks(RewriterBase &rewriter, Operation *op) {
-  return TypeSwitch<Operation *, Operation *>(op).Case<ScanOp, StateOp, ReadOp>(
-      [&](auto recurrence) {
-        Recurrence r(recurrence);
-        return TaskBuilder(rewriter, op, r).emit();
-      });
+OutputNormOp TaskBuilder::emitNorm(Value rows, Value output) {
+  auto loops = getOperandLoops(norm);
+  SmallVector<Value> operands;
+  for (OpOperand &operand : norm->getOpOperands()) {
+    Value x = operand.get();
+    bool isOutput = norm.isDpsInit(&operand);
+    operands.push_back(
+        x == norm.getInput() ? rows
+        : isOutput           ? output
+                   : slice(x, partOf(x, loops[operand.getOperandNumber()])));
+  }
+  return cast<OutputNormOp>(
+      cloneStructured(b, norm, output.getType(), operands));
+}
+
+Task TaskBuilder::emit() {
+  b.setInsertionPoint(op);
+  auto structured = cast<DestinationStyleOpInterface>(op);
+  SmallVector<Value> inits(structured.getDpsInits());
+  // Every token is written, which the loop over chunks does not show.
+  if (r.output) {
+    Value output = norm ? norm.getOutput() : r.output;
+    inits.front() =
+        tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, r.output),
+                                getElementTypeOrSelf(output));
+  }
+  auto forall = scf::ForallOp::create(
+      b, loc, {size(r.state.state, 0), size(r.state.state, 1)}, inits,
+      /*mapping=*/std::nullopt);
+  b.setInsertionPointToStart(forall.getBody());
+  sequence = forall.getInductionVar(0);
+  head = forall.getInductionVar(1);
+  findTokens();
+
+  SmallVector<Part> inserted;
+  Task task = emitTask(forall, inserted);
+  SmallVector<Value> values(task.op->getResults());
+  SmallVector<Value> results(forall.getResults());
+  if (norm) {
+    values.front() = task.norm->getResult(0);
+    b.replaceOp(norm, results.front());
+    results.front() = r.output; // Nothing else reads them.
+  }
+  insert(forall, values, inserted);
+  b.replaceOp(op, results);
+  return task;
+}
+
+Task mlir::linattn::makeTasks(RewriterBase &rewriter,
+                              const Recurrence &recurrence, OutputNormOp norm) {
+  return TaskBuilder(rewriter, recurrence, norm).emit();
 }

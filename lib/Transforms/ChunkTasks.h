@@ -9,15 +9,23 @@
 #ifndef LINATTN_LIB_TRANSFORMS_CHUNKTASKS_H
 #define LINATTN_LIB_TRANSFORMS_CHUNKTASKS_H
 
+#include "linattn/Transforms/Recurrence.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace mlir::linattn {
 
+/// The recurrence of a task, and the norm of its outputs, or null.
+struct Task {
+  Operation *op;
+  OutputNormOp norm;
+};
+
 /// Replaces a scan, a state or a read on tensors, whose head counts are known,
-/// by a `scf.forall` over the sequences and heads of its state. Returns the op
-/// of one task: all tokens of one sequence, one head of the state, and the
-/// heads of the queries that read it.
-Operation *makeTasks(RewriterBase &rewriter, Operation *op);
+/// and the norm that alone reads its outputs, if not null, by a `scf.forall`
+/// over the sequences and heads of its state. A task has all tokens of one
+/// sequence, one head of the state, and the heads of the queries that read it.
+Task makeTasks(RewriterBase &rewriter, const Recurrence &recurrence,
+               OutputNormOp norm);
 
 } // namespace mlir::linattn
 

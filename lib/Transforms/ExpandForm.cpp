@@ -19,6 +19,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -53,16 +54,23 @@ static int64_t chunkOf(std::optional<ConfigAttr> config, int64_t otherwise) {
 /// says what is against them, over tokens.
 template <typename Op>
 static void expand(RewriterBase &rewriter, Op op, int64_t chunkSize,
-                   StringRef why, bool exact = false, bool forUnit = false) {
+                   StringRef why, bool exact = false, bool forUnit = false,
+                   OutputNormOp norm = {}) {
   int64_t chunk = chunkOf(op.getConfig(), chunkSize);
   remark::passed(op.getLoc(), remarkNamed("expand-form"))
       << (why.empty()
               ? llvm::formatv("becomes a loop over chunks of {0} tokens", chunk)
                     .str()
               : ("becomes a loop over tokens: " + why).str());
-  Expansion expansion(rewriter, Recurrence(op), chunk, !why.empty(), exact,
-                      forUnit);
-  rewriter.replaceOp(op, expansion.emit());
+  Recurrence recurrence(op);
+  Expansion expansion(rewriter, recurrence, chunk, !why.empty(), exact, forUnit,
+                      norm);
+  SmallVector<Value> results = expansion.emit();
+  if (norm) {
+    rewriter.replaceOp(norm, results.front());
+    results.front() = recurrence.output; // Nothing else reads them.
+  }
+  rewriter.replaceOp(op, results);
 }
 
 namespace {
@@ -161,19 +169,51 @@ private:
       });
     });
     IRRewriter rewriter(&getContext());
-    for (Operation *op : found) {
-      Operation *task = makeTasks(rewriter, op);
-      rewriter.setInsertionPoint(task);
-      TypeSwitch<Operation *>(task).Case<ScanOp, StateOp, ReadOp>(
-          [&](auto part) {
-            int64_t chunk =
-                matrixUnit ? chunkOfMatrixUnit(Recurrence(part)) : chunkSize;
-            expand(rewriter, part, chunk, "", /*exact=*/true,
-                   /*forUnit=*/matrixUnit);
-          });
-      ++numExpanded;
-    }
+    for (Operation *op : found)
+      TypeSwitch<Operation *>(op).Case<ScanOp, StateOp, ReadOp>(
+          [&](auto part) { expandTask(rewriter, part); });
     getOperation()->walk([](ChunkPackOp op) { hoistGate(op); });
+  }
+
+  template <typename Op>
+  void expandTask(RewriterBase &rewriter, Op op) {
+    Recurrence r(op);
+    int64_t chunk = matrixUnit ? chunkOfMatrixUnit(r) : chunkSize;
+    Task task = makeTasks(rewriter, r, takeNorm(rewriter, r));
+    // Behind the norm's operands, too.
+    rewriter.setInsertionPointAfter(task.op);
+    if (task.norm)
+      rewriter.setInsertionPointAfter(task.norm);
+    expand(rewriter, cast<Op>(task.op), chunk, "", /*exact=*/true,
+           /*forUnit=*/matrixUnit, task.norm);
+    ++numExpanded;
+  }
+
+  /// The norm that alone reads the outputs of a recurrence, with its other
+  /// operands computed before it; null without one.
+  static OutputNormOp takeNorm(RewriterBase &rewriter, const Recurrence &r) {
+    Value output = r.output ? r.op->getResult(0) : Value();
+    auto norm = output && output.hasOneUse()
+                    ? dyn_cast<OutputNormOp>(*output.user_begin())
+                    : OutputNormOp();
+    if (!norm || norm.getInput() != output)
+      return {};
+    auto stays = [&](StringRef why) {
+      remark::missed(norm.getLoc(), remarkNamed("expand-form"))
+          << ("runs as a kernel of its own: " + why).str();
+      return OutputNormOp();
+    };
+    if (getElementTypeOrSelf(r.state.state) !=
+        getAccumulationType(getElementTypeOrSelf(norm.getOutput())))
+      return stays("the recurrence computes in another type");
+    SmallVector<Value> others;
+    llvm::copy_if(norm->getOperands(), std::back_inserter(others),
+                  [&](Value x) { return x != output; });
+    if (failed(moveValueDefinitions(rewriter, others, r.op)))
+      return stays("its operands are computed from the recurrence");
+    remark::passed(norm.getLoc(), remarkNamed("expand-form"))
+        << "is applied by the kernel of its recurrence";
+    return norm;
   }
 
   /// Substitution grows with the chunk and runs in vectors, while products of

@@ -17,7 +17,8 @@ using namespace mlir;
 using namespace mlir::linattn;
 
 SmallVector<Value> Expansion::emit() {
-  CarriedValues carried{r.output, padded(r.state.state, {2, 3}), Value(),
+  CarriedValues carried{norm ? norm.getOutput() : r.output,
+                        padded(r.state.state, {2, 3}), Value(),
                         r.state.runningMax};
   if (Value normalizer = r.state.normalizer)
     carried.normalizer = expandColumn(b, loc, padded(normalizer, {2}));
@@ -270,6 +271,11 @@ CarriedValues Expansion::emitChunk(const Span &span, Value position,
   part.output = carried.output;
   for (Value *operand : part.tokenOperands())
     *operand = slice(*operand, span, first, count);
+  Value output = part.output;
+  if (norm)
+    part.output =
+        tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, output),
+                                getElementTypeOrSelf(r.state.state));
   ChunkSteps steps(b, part, carried, /*headByHead=*/exact,
                    /*scalesOutputs=*/forUnit);
   CarriedValues next = !r.key    ? steps.emitQueries()
@@ -277,6 +283,23 @@ CarriedValues Expansion::emitChunk(const Span &span, Value position,
                                  : steps.emitProducts();
   if (!carried.output)
     return next;
-  next.output = insertBack(b, next.output, part.output, carried.output);
+  if (norm)
+    next.output = emitNorm(next.output, output, span, first, count);
+  next.output = insertBack(b, next.output, output, carried.output);
   return next;
+}
+
+/// The norm of the rows of a chunk, which are rounded behind it alone.
+Value Expansion::emitNorm(Value rows, Value output, const Span &span,
+                          OpFoldResult first, OpFoldResult count) {
+  SmallVector<Value> operands(norm->getOperands());
+  for (auto [operand, value] : llvm::zip(norm->getOpOperands(), operands)) {
+    if (value == norm.getInput())
+      value = rows;
+    else if (norm.isDpsInit(&operand))
+      value = output;
+    else if (cast<ShapedType>(value.getType()).getRank() == 4)
+      value = slice(value, span, first, count);
+  }
+  return cloneStructured(b, norm, output.getType(), operands)->getResult(0);
 }

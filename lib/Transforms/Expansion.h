@@ -20,9 +20,10 @@ namespace mlir::linattn {
 /// Builds the loops around the chunks of one recurrence.
 class Expansion {
 public:
+  /// `norm`, if not null, is that of the outputs, whose place it takes.
   Expansion(OpBuilder &b, const Recurrence &recurrence, int64_t chunk,
-            bool byToken, bool exact, bool forUnit)
-      : b(b), loc(recurrence.op->getLoc()), r(recurrence),
+            bool byToken, bool exact, bool forUnit, OutputNormOp norm = {})
+      : b(b), loc(recurrence.op->getLoc()), r(recurrence), norm(norm),
         chunk(byToken ? 1 : chunk), byToken(byToken), exact(exact),
         forUnit(forUnit) {}
 
@@ -42,6 +43,8 @@ private:
   CarriedValues emitExactChunks(const Span &span, CarriedValues carried);
   CarriedValues emitChunk(const Span &span, Value position, OpFoldResult count,
                           CarriedValues carried);
+  Value emitNorm(Value rows, Value output, const Span &span, OpFoldResult first,
+                 OpFoldResult count);
   OpFoldResult tokensFrom(const Span &span, Value position);
   CarriedValues loop(Value from, Value to, int64_t step, CarriedValues carried,
                      function_ref<CarriedValues(Value, CarriedValues)> body);
@@ -75,6 +78,7 @@ private:
   OpBuilder &b;
   Location loc;
   Recurrence r;
+  OutputNormOp norm;
   int64_t chunk;
   bool byToken;
   /// Whether every chunk has a static number of tokens.

@@ -23,6 +23,14 @@ func.func @skip(%x: tensor<2x3x?x4xbf16>, %w: tensor<4xf16>, %g: tensor<2x3x?x4x
   return %r : tensor<2x3x?x4xbf16>
 }
 
+// Rows of the accumulation type are rounded behind the norm.
+// CHECK-LABEL: func.func @rounded(
+// CHECK:         linattn.output_norm %{{.*}} into(%{{.*}}) : (tensor<2x3x?x4xf32>, tensor<2x3x?x4xbf16>) -> tensor<2x3x?x4xbf16>
+func.func @rounded(%x: tensor<2x3x?x4xf32>, %o: tensor<2x3x?x4xbf16>) -> tensor<2x3x?x4xbf16> {
+  %r = linattn.output_norm %x into(%o) : (tensor<2x3x?x4xf32>, tensor<2x3x?x4xbf16>) -> tensor<2x3x?x4xbf16>
+  return %r : tensor<2x3x?x4xbf16>
+}
+
 // -----
 
 func.func @N1(%x: tensor<2x3x8x4xf32>, %g: tensor<2x3x7x4xf32>) -> tensor<2x3x8x4xf32> {
@@ -41,9 +49,9 @@ func.func @N1_skip(%x: tensor<2x3x8x4xf32>, %v: tensor<2x1x8x4xf32>, %d: tensor<
 
 // -----
 
-func.func @N2(%x: tensor<2x3x8x4xf32>, %o: tensor<2x3x8x4xf16>) -> tensor<2x3x8x4xf16> {
-  // expected-error @+1 {{expected input and output to have the same element type, but got 'f32' and 'f16'}}
-  %r = linattn.output_norm %x into(%o) : (tensor<2x3x8x4xf32>, tensor<2x3x8x4xf16>) -> tensor<2x3x8x4xf16>
+func.func @N2(%x: tensor<2x3x8x4xf64>, %o: tensor<2x3x8x4xf16>) -> tensor<2x3x8x4xf16> {
+  // expected-error @+1 {{expected input and output to have the same element type, but got 'f64' and 'f16'}}
+  %r = linattn.output_norm %x into(%o) : (tensor<2x3x8x4xf64>, tensor<2x3x8x4xf16>) -> tensor<2x3x8x4xf16>
   return %r : tensor<2x3x8x4xf16>
 }
 

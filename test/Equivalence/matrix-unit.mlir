@@ -99,6 +99,15 @@ func.func @normalized_halves(%q: tensor<1x4x32x128xbf16>, %k: tensor<1x2x64x128x
   return %r : tensor<1x4x32x16xbf16>
 }
 
+// Rows that a norm adds to and weighs before they are rounded, of two heads of queries to a state, of any number of tokens, backwards.
+func.func @normed(%q: tensor<1x4x?x32xbf16>, %k: tensor<1x2x?x32xbf16>, %v: tensor<1x2x?x48xbf16>, %u: tensor<1x4x?x48xbf16>, %w: tensor<4x48xf32>, %b: tensor<48xf32>, %o: tensor<1x4x?x48xbf16>, %s: tensor<1x2x32x48xf32>) -> (tensor<1x4x?x48xbf16>, tensor<1x2x32x48xf32>) {
+  %r:2 = linattn.scan %q, %k, %v into(%o) init(%s) {reverse}
+    : (tensor<1x4x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x48xbf16>, tensor<1x4x?x48xbf16>, tensor<1x2x32x48xf32>) -> (tensor<1x4x?x48xbf16>, tensor<1x2x32x48xf32>)
+  %n = linattn.output_norm %r#0 kind(none) weight(%w) bias(%b) skip(%u) skip_weight(%w) into(%o)
+    : (tensor<1x4x?x48xbf16>, tensor<4x48xf32>, tensor<48xf32>, tensor<1x4x?x48xbf16>, tensor<4x48xf32>, tensor<1x4x?x48xbf16>) -> tensor<1x4x?x48xbf16>
+  return %n, %r#1 : tensor<1x4x?x48xbf16>, tensor<1x2x32x48xf32>
+}
+
 // Head sizes that zeros fill up to whole tiles: of tokens, outputs, states, a normaliser and gates of columns.
 func.func @filled(%q: tensor<1x2x80x60xbf16>, %k: tensor<1x2x80x60xbf16>, %v: tensor<1x2x80x100xbf16>, %mk: tensor<1x80xi1>, %o: tensor<1x2x80x100xbf16>, %s: tensor<1x2x60x100xf32>, %z: tensor<1x2x60xf32>) -> (tensor<1x2x80x100xbf16>, tensor<1x2x60x100xf32>, tensor<1x2x60xf32>) {
   %r:3 = linattn.scan %q, %k, %v mask(%mk) into(%o) init(%s) normalizer(%z) {feature_map = #linattn.feature_map<relu>, normalize = #linattn.normalize<eps = 1.0e-6>}

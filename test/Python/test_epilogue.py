@@ -91,10 +91,12 @@ def test_bits_of_two_kernels(rng, form, norm):
             np.testing.assert_array_equal(s, s1)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_rounds_once(rng, form):
-    """In 16 bits the rows are rounded behind the norm alone."""
+@pytest.mark.parametrize("form, unit", [*((form, "none") for form in FORMS), ("chunk", "emulated"), ("add", "emulated")])
+def test_rounds_once(rng, monkeypatch, form, unit):
+    """In 16 bits the rows are rounded behind the norm alone, in tiles of a matrix unit, too."""
+    monkeypatch.setenv("LINATTN_MATRIX_UNIT", unit)
     both, scan, alone = (module(form, "rms", "bf16", 64, parts) for parts in ("scan norm", "scan", "norm"))
+    assert ("kernel of its recurrence" in str(both.explain())) == (unit == "emulated")
     x, k, v, beta, g, w = make(rng, "bf16", 37, 64)
     options = {"update": "delta", "beta": beta.swapaxes(1, 2)} if "delta" in FORMS[form][0] else {}
     tokens = [a.swapaxes(1, 2).astype(np.float64) for a in (x, k, v)]

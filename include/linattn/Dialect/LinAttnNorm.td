@@ -60,7 +60,8 @@ def LinAttn_OutputNormOp : LinAttn_Op<"output_norm", [
 
     Constraints, beside the operand types:
     - (N1) input, gate, skip and output have the same shape.
-    - (N2) input and output have the same element type.
+    - (N2) output has the element type of the input, or the input the accumulation type of the output: rows that are
+      rounded once, behind the norm.
     - (N3) weight, bias and skip_weight are `[D]` or `[H, D]`.
     - (N4) gate_first needs a gate.
     - (N5) eps is finite and not negative.

@@ -30,6 +30,8 @@ def LinAttnExpandFormPass
     goes over them. The size of every chunk is
     known there: tokens that are left over are one shorter chunk, or, if their number is
     dynamic, come in chunks of 16 and then token by token. Other ops stay, and a remark says why.
+    A `linattn.output_norm` that alone reads the outputs is applied to the rows of each
+    chunk, which are then rounded behind it alone.
 
     With `matrix-unit`, zeros fill up other head sizes of 32 or more to multiples of 16,
     unless a feature map makes other numbers of them. Tasks are made of those alone whose
