@@ -25,3 +25,13 @@ func.func @normalized(%q: tensor<1x6x?x8xf32>, %k: tensor<1x2x?x8xf32>, %v: tens
   %n = linattn.output_norm %r#0 into(%o) {eps = 1.0e-2} : (tensor<1x6x?x5xf32>, tensor<1x6x?x5xf32>) -> tensor<1x6x?x5xf32>
   return %n : tensor<1x6x?x5xf32>
 }
+// Rows of f32 whose norm is in bf16, by the kernel of the scan and by a kernel of its own.
+func.func @rounded(%q: tensor<1x2x?x16xf32>, %w: tensor<16xf32>, %g: tensor<1x2x?x16xbf16>, %o: tensor<1x2x?x16xbf16>, %s: tensor<1x2x16x16xf32>) -> (tensor<1x2x?x16xbf16>, tensor<1x2x?x16xbf16>, tensor<1x2x16x16xf32>) {
+  %c2 = arith.constant 2 : index
+  %t = tensor.dim %q, %c2 : tensor<1x2x?x16xf32>
+  %e = tensor.empty(%t) : tensor<1x2x?x16xf32>
+  %r:2 = linattn.scan %q, %q, %q into(%e) init(%s) {scale = 0.25} : (tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x16x16xf32>) -> (tensor<1x2x?x16xf32>, tensor<1x2x16x16xf32>)
+  %n = linattn.output_norm %r#0 weight(%w) gate(%g) into(%o) : (tensor<1x2x?x16xf32>, tensor<16xf32>, tensor<1x2x?x16xbf16>, tensor<1x2x?x16xbf16>) -> tensor<1x2x?x16xbf16>
+  %m = linattn.output_norm %q kind(none) weight(%w) into(%o) : (tensor<1x2x?x16xf32>, tensor<16xf32>, tensor<1x2x?x16xbf16>) -> tensor<1x2x?x16xbf16>
+  return %n, %m, %r#1 : tensor<1x2x?x16xbf16>, tensor<1x2x?x16xbf16>, tensor<1x2x16x16xf32>
+}
