@@ -88,20 +88,16 @@ static bool isEntryArgument(Value memref) {
 }
 
 /// Whether all users of the memory describe it, are `copy` or in it, or come
-/// at `scan` or after it.
-static bool isLeftTo(Value memref, Operation *copy, ScanOp scan) {
+/// at `op` or after it.
+static bool isLeftTo(Value memref, Operation *copy, Operation *op) {
   return llvm::all_of(memref.getUsers(), [&](Operation *user) {
-    Operation *top = scan->getBlock()->findAncestorOpInBlock(*user);
+    Operation *top = op->getBlock()->findAncestorOpInBlock(*user);
     return isDescription(user) ||
-           (top && (top == copy || !top->isBeforeInBlock(scan)));
+           (top && (top == copy || !top->isBeforeInBlock(op)));
   });
 }
 
-InitialCopy mlir::linattn::findInitialCopy(ScanOp op) {
-  Value state = op.getState();
-  // Other sequences keep their states; those without tokens are copied too.
-  if (op.getStateIndices() || op.getCuSeqlens())
-    return {};
+static InitialCopy findCopy(Operation *op, Value state) {
   for (Operation *user : state.getUsers()) {
     Value source;
     if (auto copy = dyn_cast<memref::CopyOp>(user))
@@ -122,8 +118,26 @@ InitialCopy mlir::linattn::findInitialCopy(ScanOp op) {
                    branch.getElseRegion().empty() &&
                    branch.thenBlock()->getOperations().size() == 2;
     if ((top == user || isAlone) && isLeftTo(source, top, op) &&
-        isLeftTo(state, top, op) && llvm::count(op->getOperands(), state) == 1)
+        isLeftTo(state, top, op))
       return {top, source, isAlone ? branch.getCondition() : Value()};
   }
   return {};
+}
+
+InitialCopy mlir::linattn::findInitialCopy(ScanOp op) {
+  // Other sequences keep their states; those without tokens are copied too.
+  if (op.getStateIndices() || op.getCuSeqlens() ||
+      llvm::count(op->getOperands(), op.getState()) != 1)
+    return {};
+  return findCopy(op, op.getState());
+}
+
+InitialCopy mlir::linattn::findInitialCopy(scf::ForallOp tasks, Value memory) {
+  InitialCopy copy = findCopy(tasks, memory);
+  // One task may not write what another copies.
+  if (copy.op && llvm::any_of(copy.source.getUsers(), [&](Operation *user) {
+        return tasks->isAncestor(user) && !isDescription(user);
+      }))
+    return {};
+  return copy;
 }

@@ -10,6 +10,7 @@
 #define LINATTN_CONVERSION_SCANSTATES_H
 
 #include "linattn/Dialect/LinAttn.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace mlir::linattn {
 
@@ -26,7 +27,8 @@ struct StateUse {
 StateUse findStateUse(ScanOp op);
 StateUse findStateUse(StateOp op);
 
-/// A copy to the state of a scan that is of no use to anything else.
+/// A copy to the state of a scan or of tasks that is of no use to anything
+/// else.
 struct InitialCopy {
   /// The copy, or the branch around it that leaves it out where both are the
   /// same memory; null if there is none.
@@ -40,6 +42,8 @@ struct InitialCopy {
 /// its source in place of the state before the first token, and the copy may
 /// be made as late as right before the scan.
 InitialCopy findInitialCopy(ScanOp op);
+/// Looks for the copy to memory that tasks update. They may make it themselves.
+InitialCopy findInitialCopy(scf::ForallOp tasks, Value memory);
 
 } // namespace mlir::linattn
 

@@ -141,6 +141,7 @@ void mlir::linattn::buildCPULoopsPipeline(OpPassManager &pm,
   epilogue.vectorBits = options.vectorBits;
   pm.addNestedPass<func::FuncOp>(createLinAttnFuseEpiloguePass(epilogue));
   pm.addNestedPass<func::FuncOp>(createLinAttnFuseProloguePass());
+  pm.addNestedPass<func::FuncOp>(createLinAttnDivideCopiesPass());
   LinAttnLowerChunksToVectorPassOptions chunks;
   chunks.vectorBits = options.vectorBits;
   chunks.registers = options.registers;

@@ -74,6 +74,20 @@ Expansion::loop(Value from, Value to, int64_t step, CarriedValues carried,
   return carried.with(loop.getResults());
 }
 
+CarriedValues Expansion::either(Value condition, CarriedValues carried,
+                                function_ref<CarriedValues()> emitThen,
+                                function_ref<CarriedValues()> emitElse) {
+  auto branch = scf::IfOp::create(
+      b, loc, ValueRange(carried.present()).getTypes(), condition,
+      /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, loc, emitThen().present());
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, loc, emitElse().present());
+  return carried.with(branch.getResults());
+}
+
 //===----------------------------------------------------------------------===//
 // Sequences
 //===----------------------------------------------------------------------===//
@@ -119,17 +133,13 @@ CarriedValues Expansion::emitSequence(Value sequence, CarriedValues carried) {
   Value slot = element(r.indices, sequence);
   Value exists =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, slot, index(0));
-  auto branch = scf::IfOp::create(
-      b, loc, ValueRange(carried.present()).getTypes(), exists,
-      /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, loc, run(slot).present());
-  b.setInsertionPointToStart(branch.elseBlock());
-  CarriedValues untouched = carried;
-  untouched.output = clearTokens(span, carried.output);
-  scf::YieldOp::create(b, loc, untouched.present());
-  return carried.with(branch.getResults());
+  return either(
+      exists, carried, [&] { return run(slot); },
+      [&] {
+        CarriedValues untouched = carried;
+        untouched.output = clearTokens(span, carried.output);
+        return untouched;
+      });
 }
 
 void Expansion::place(Value x, SmallVector<OpFoldResult> &offsets,
@@ -203,16 +213,20 @@ CarriedValues Expansion::emitExactChunks(const Span &span,
   for (int64_t tokens : {chunk, smallChunk, int64_t(1)}) {
     if (tokens != chunk && tokens >= chunk)
       continue;
-    Value until = span.end;
-    if (tokens > 1) {
-      Value left = arith::SubIOp::create(b, loc, span.end, done);
-      Value rest = arith::RemUIOp::create(b, loc, left, index(tokens));
-      until = arith::SubIOp::create(b, loc, span.end, rest);
-    }
-    carried = chunksOf(done, until, tokens, carried);
+    if (tokens == 1)
+      return chunksOf(done, span.end, tokens, carried);
+    Value left = arith::SubIOp::create(b, loc, span.end, done);
+    Value rest = arith::RemUIOp::create(b, loc, left, index(tokens));
+    Value until = arith::SubIOp::create(b, loc, span.end, rest);
+    // What is computed in front of a loop costs nothing without chunks.
+    Value some =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, done, until);
+    carried = either(
+        some, carried, [&] { return chunksOf(done, until, tokens, carried); },
+        [&] { return carried; });
     done = until;
   }
-  return carried;
+  llvm_unreachable("single tokens come last");
 }
 
 Value Expansion::slice(Value x, const Span &span, OpFoldResult first,

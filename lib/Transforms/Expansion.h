@@ -48,6 +48,9 @@ private:
   OpFoldResult tokensFrom(const Span &span, Value position);
   CarriedValues loop(Value from, Value to, int64_t step, CarriedValues carried,
                      function_ref<CarriedValues(Value, CarriedValues)> body);
+  CarriedValues either(Value condition, CarriedValues carried,
+                       function_ref<CarriedValues()> emitThen,
+                       function_ref<CarriedValues()> emitElse);
   /// Tokens [first, first + count) of the span's batch.
   Value slice(Value x, const Span &span, OpFoldResult first,
               OpFoldResult count);

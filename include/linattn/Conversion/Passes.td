@@ -216,6 +216,46 @@ def LinAttnLowerChunksToVectorPass
   ];
 }
 
+def LinAttnDivideCopiesPass : Pass<"linattn-divide-copies", "::mlir::func::FuncOp"> {
+  let summary = "Let each task copy its own part of an initial state";
+  let description = [{
+    A copy of a whole state leaves the cache before the tasks read it, and runs on one
+    thread where it is small. Where tasks use the memory through one view each, which
+    together are all of it, and nothing else reads it in between, each task copies
+    its own part. The source must be an argument that the tasks do not read.
+
+    Before:
+
+    ```mlir
+    scf.if %differ {
+      linalg.copy ins(%s0 : …) outs(%s1 : …)
+    }
+    scf.forall (%b, %h) in (2, 8) {
+      %own = memref.subview %s1[%b, %h, 0, 0] [1, 1, 64, 64] [1, 1, 1, 1] : …
+      …
+    ```
+
+    After:
+
+    ```mlir
+    scf.forall (%b, %h) in (2, 8) {
+      %own = memref.subview %s1[%b, %h, 0, 0] [1, 1, 64, 64] [1, 1, 1, 1] : …
+      scf.if %differ {
+        %initial = memref.subview %s0[%b, %h, 0, 0] [1, 1, 64, 64] [1, 1, 1, 1] : …
+        linalg.copy ins(%initial : …) outs(%own : …)
+      }
+      …
+    ```
+  }];
+  let statistics = [
+    Statistic<"numDivided", "num-divided", "Number of copies divided">
+  ];
+  let dependentDialects = [
+    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
 def LinAttnEmulateAMXPass : Pass<"linattn-emulate-amx", "::mlir::func::FuncOp"> {
   let summary = "Lower the tiles of AMX to vectors that compute the same bits";
   let description = [{
