@@ -8,6 +8,8 @@
 
 #include "ScanTile.h"
 
+#include "linattn/Transforms/Forms.h"
+
 using namespace mlir;
 using namespace mlir::linattn;
 
@@ -38,7 +40,7 @@ Value ScanTile::countStates() {
 }
 
 Value ScanTile::countColumnTasks(Value count) {
-  if (r.state.normalizer || r.state.runningMax ||
+  if (r.state.normalizer || r.state.runningMax || isInTask(r.op) ||
       getConstantIntValue(panels()) == 1)
     return index(1);
   return max(min(count, panels()), index(1));

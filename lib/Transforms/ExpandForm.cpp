@@ -163,6 +163,10 @@ private:
         StringRef why = whyNoChunkTasks(part, /*pads=*/matrixUnit);
         if (why.empty() && matrixUnit)
           why = whyNoMatrixUnit(Recurrence(part), fastProducts);
+        if (why.empty() && matrixUnit && fillsNoChunk(part)) {
+          op->setDiscardableAttr(kRestAttrName, UnitAttr::get(&getContext()));
+          why = "its tokens fill no chunk";
+        }
         if (why.empty())
           return found.push_back(op);
         remark::missed(op->getLoc(), remarkNamed("expand-form"))
@@ -174,6 +178,15 @@ private:
       TypeSwitch<Operation *>(op).Case<ScanOp, StateOp, ReadOp>(
           [&](auto part) { expandTask(rewriter, part); });
     getOperation()->walk([](ChunkPackOp op) { hoistGate(op); });
+  }
+
+  template <typename Op>
+  static bool fillsNoChunk(Op op) {
+    Recurrence r(op);
+    Value rows = r.key ? r.key : r.query;
+    int64_t tokens = cast<ShapedType>(rows.getType()).getDimSize(2);
+    return !r.offsets && !ShapedType::isDynamic(tokens) &&
+           tokens < chunkOf(op.getConfig(), chunkOfMatrixUnit(r));
   }
 
   template <typename Op>

@@ -22,17 +22,21 @@ SmallVector<Value> Expansion::emit() {
                         r.state.runningMax};
   if (Value normalizer = r.state.normalizer)
     carried.normalizer = expandColumn(b, loc, padded(normalizer, {2}));
+  Span tokens{b.getIndexAttr(0), batches(), index(0), length()}, rest;
+  if (forUnit)
+    rest = splitRest(tokens);
   if (r.offsets || r.indices)
     carried = emitSequences(carried);
   else
-    carried =
-        emitChunks({b.getIndexAttr(0), batches(), index(0), length()}, carried);
+    carried = emitChunks(tokens, carried);
   carried.state = unpadded(carried.state, r.state.state);
   if (carried.normalizer)
     carried.normalizer = unpadded(collapseColumn(b, loc, carried.normalizer),
                                   r.state.normalizer);
   // Queries alone leave the state as it is.
-  return r.key ? carried.present() : SmallVector<Value>{carried.output};
+  SmallVector<Value> results =
+      r.key ? carried.present() : SmallVector<Value>{carried.output};
+  return forUnit ? emitRest(rest, results) : results;
 }
 
 /// A state whose head sizes are whole tiles: zeros fill them up.
@@ -169,6 +173,60 @@ Value Expansion::insertState(Value state, Value states, OpFoldResult slot) {
 }
 
 //===----------------------------------------------------------------------===//
+// The rest
+//===----------------------------------------------------------------------===//
+
+/// Takes the tokens that fill no chunk, the last that are visited, from a span.
+Expansion::Span Expansion::splitRest(Span &tokens) {
+  Value left = b.createOrFold<arith::RemUIOp>(loc, tokens.end, index(chunk));
+  Span rest = tokens;
+  if (r.reverse)
+    rest.end = tokens.begin = left;
+  else
+    rest.begin = tokens.end =
+        b.createOrFold<arith::SubIOp>(loc, tokens.end, left);
+  return rest;
+}
+
+/// Runs the op itself on the tokens that fill no chunk, and returns its results
+/// in place of those of the chunks.
+SmallVector<Value> Expansion::emitRest(const Span &rest,
+                                       SmallVector<Value> results) {
+  Value left = b.createOrFold<arith::SubIOp>(loc, rest.end, rest.begin);
+  if (getConstantIntValue(left) == 0)
+    return results;
+  OpFoldResult first = getAsOpFoldResult(rest.begin),
+               count = getAsOpFoldResult(left);
+  SmallVector<Value> inits(results);
+  Value into;
+  if (r.output) {
+    inits.front() = into = slice(results.front(), rest, first, count);
+    if (norm)
+      inits.front() =
+          tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, into),
+                                  getElementTypeOrSelf(r.output));
+  }
+  SmallVector<Value *> tokenOperands = r.tokenOperands();
+  SmallVector<Value> operands(r.op->getOperands());
+  for (Value &operand : operands)
+    if (llvm::any_of(tokenOperands,
+                     [&](Value *tokens) { return *tokens == operand; }))
+      operand = slice(operand, rest, first, count);
+  auto structured = cast<DestinationStyleOpInterface>(r.op.getOperation());
+  size_t next = 0;
+  for (OpOperand &init : structured.getDpsInitsMutable())
+    operands[init.getOperandNumber()] = inits[next++];
+  SmallVector<Value> ends(
+      cloneStructured(b, r.op, ValueRange(inits).getTypes(), operands)
+          ->getResults());
+  if (norm)
+    ends.front() = emitNorm(ends.front(), into, rest, first, count);
+  if (r.output)
+    ends.front() = insertBack(b, ends.front(), into, results.front());
+  return ends;
+}
+
+//===----------------------------------------------------------------------===//
 // Chunks
 //===----------------------------------------------------------------------===//
 
@@ -198,6 +256,17 @@ CarriedValues Expansion::emitExactChunks(const Span &span,
           return emitChunk(span, position, b.getIndexAttr(tokens), carried);
         });
   };
+  if (forUnit) {
+    if (getConstantIntValue(length()))
+      return chunksOf(span.begin, span.end, chunk, carried);
+    // What is computed in front of a loop costs nothing without chunks.
+    Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
+                                       span.begin, span.end);
+    return either(
+        some, carried,
+        [&] { return chunksOf(span.begin, span.end, chunk, carried); },
+        [&] { return carried; });
+  }
   if (std::optional<int64_t> end = getConstantIntValue(span.end)) {
     Value whole = index(*end / chunk * chunk);
     if (*end >= chunk)
@@ -213,20 +282,16 @@ CarriedValues Expansion::emitExactChunks(const Span &span,
   for (int64_t tokens : {chunk, smallChunk, int64_t(1)}) {
     if (tokens != chunk && tokens >= chunk)
       continue;
-    if (tokens == 1)
-      return chunksOf(done, span.end, tokens, carried);
-    Value left = arith::SubIOp::create(b, loc, span.end, done);
-    Value rest = arith::RemUIOp::create(b, loc, left, index(tokens));
-    Value until = arith::SubIOp::create(b, loc, span.end, rest);
-    // What is computed in front of a loop costs nothing without chunks.
-    Value some =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, done, until);
-    carried = either(
-        some, carried, [&] { return chunksOf(done, until, tokens, carried); },
-        [&] { return carried; });
+    Value until = span.end;
+    if (tokens > 1) {
+      Value left = arith::SubIOp::create(b, loc, span.end, done);
+      Value rest = arith::RemUIOp::create(b, loc, left, index(tokens));
+      until = arith::SubIOp::create(b, loc, span.end, rest);
+    }
+    carried = chunksOf(done, until, tokens, carried);
     done = until;
   }
-  llvm_unreachable("single tokens come last");
+  return carried;
 }
 
 Value Expansion::slice(Value x, const Span &span, OpFoldResult first,

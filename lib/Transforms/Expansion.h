@@ -37,6 +37,8 @@ private:
     Value begin, end;
   };
 
+  Span splitRest(Span &tokens);
+  SmallVector<Value> emitRest(const Span &rest, SmallVector<Value> results);
   CarriedValues emitSequences(CarriedValues carried);
   CarriedValues emitSequence(Value sequence, CarriedValues carried);
   CarriedValues emitChunks(const Span &span, CarriedValues carried);
@@ -86,7 +88,8 @@ private:
   bool byToken;
   /// Whether every chunk has a static number of tokens.
   bool exact;
-  /// Whether head sizes are to be whole tiles, and outputs are scaled.
+  /// Whether head sizes are to be whole tiles, outputs are scaled, and the op
+  /// itself takes the tokens that fill no chunk.
   bool forUnit;
 };
 

@@ -10,6 +10,7 @@
 #include "linattn/Dialect/FeatureMaps.h"
 #include "linattn/Dialect/ScanTraits.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -89,10 +90,7 @@ StringRef mlir::linattn::whyNoMatrixUnit(const Recurrence &r,
   if (!getElementTypeOrSelf(r.state.state).isF32())
     return "its state is not f32";
   auto shapeOf = [](Value x) { return cast<ShapedType>(x.getType()); };
-  constexpr int64_t fewTokens = 32, fewFeatures = 128;
-  if (int64_t tokens = shapeOf(r.key ? r.key : r.query).getDimSize(2);
-      !ShapedType::isDynamic(tokens) && tokens < fewTokens)
-    return "it has fewer than 32 tokens, for which vectors are faster";
+  constexpr int64_t fewFeatures = 128;
   bool hasFewFeatures = shapeOf(r.state.state).getDimSize(2) < fewFeatures;
   // Their scores run in vectors, with decays of each term.
   if (r.decay && shapeOf(r.decay).getRank() == 4 && hasFewFeatures)
@@ -146,6 +144,10 @@ LogicalResult mlir::linattn::verifyForm(ScanOp op, Form form) {
          << stringifyForm(form) << ": " << why;
 }
 
+bool mlir::linattn::isInTask(Operation *op) {
+  return op->getParentOfType<scf::ForallOp>() != nullptr;
+}
+
 bool mlir::linattn::isZeroFill(Value tensor) {
   auto fill = tensor.getDefiningOp<linalg::FillOp>();
   return fill && matchPattern(fill.getInputs().front(), m_AnyZeroFloat());
@@ -185,9 +187,11 @@ static bool startsAtZero(ScanOp op) {
   // The lengths of packed sequences are unknown.
   problem.tokens =
       op.getCuSeqlens() ? ::linattn::unknownSize : size(op.getKey(), 2);
-  problem.startsAtZero = startsAtZero(op);
-  problem.endsUnused = !op.getStateIndices() && op->getNumResults() > 1 &&
-                       op->getResult(1).use_empty();
+  // Behind chunks of a unit a state comes in, and it goes out.
+  bool isRest = op->hasAttr(kRestAttrName);
+  problem.startsAtZero = !isRest && startsAtZero(op);
+  problem.endsUnused = !isRest && !op.getStateIndices() &&
+                       op->getNumResults() > 1 && op->getResult(1).use_empty();
   int64_t states = size(op.getState(), 1), outputs = size(op.getOutput(), 1);
   if (states > 0 && outputs > 0)
     problem.group = outputs / states;

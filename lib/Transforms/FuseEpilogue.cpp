@@ -133,7 +133,7 @@ private:
     int64_t cols = 2 * lanes;
     if (scan.getConfig() && scan.getConfig()->getCols())
       cols = scan.getConfig()->getCols();
-    if (scan.getNormalizer() || scan.getRunningMax() ||
+    if (scan.getNormalizer() || scan.getRunningMax() || isInTask(scan) ||
         (!type.isDynamicDim(3) && type.getDimSize(3) <= cols))
       return {};
     int64_t least = chunk ? 2 : 4;

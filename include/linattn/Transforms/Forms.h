@@ -18,6 +18,11 @@ namespace mlir::linattn {
 /// On a scan and the norm behind it: the scan's kernel applies the norm.
 constexpr StringLiteral kEpilogueAttrName = "linattn.epilogue";
 
+/// On a scan of too few tokens for a chunk of a matrix unit: its form is that
+/// of the tokens behind such chunks, so that the bits of a sequence do not
+/// depend on what is known of its length.
+constexpr StringLiteral kRestAttrName = "linattn.rest";
+
 /// Rows of a tile of a matrix unit.
 inline constexpr int64_t kTileRows = 16;
 
@@ -45,6 +50,9 @@ StringRef whyNoMatrixUnit(QuadraticOp op);
 
 /// Refuses a `chunk-size` option below 1.
 LogicalResult verifyChunkSize(Operation *op, int64_t size);
+
+/// Whether the op is a part of a task, which shares its columns with no other.
+bool isInTask(Operation *op);
 
 /// Whether a tensor is a fill with zero, as the states of new sequences are.
 bool isZeroFill(Value tensor);

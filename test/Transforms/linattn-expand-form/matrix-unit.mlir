@@ -2,26 +2,71 @@
 // RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit fast-products' | FileCheck %s --check-prefix=FAST
 // RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit' --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
-// Chunks of 64 tokens, of 32 under a delta rule, of the schedule's size.
+// Chunks of 64 tokens, of 32 under a delta rule, of the schedule's size. The scan
+// itself goes on from them with the tokens that fill no chunk.
 
 // CHECK-LABEL: func.func @additive(
-// CHECK:         linattn.chunk.update {{.*}}tensor<1x1x64x32xf32>
-// CHECK:         linattn.chunk.update {{.*}}tensor<1x1x36x32xf32>
-func.func @additive(%q: tensor<1x2x100x32xbf16>, %s: tensor<1x2x32x32xf32>) -> (tensor<1x2x100x32xbf16>, tensor<1x2x32x32xf32>) {
-  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x100x32xbf16>, tensor<1x2x100x32xbf16>, tensor<1x2x100x32xbf16>, tensor<1x2x100x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x100x32xbf16>, tensor<1x2x32x32xf32>)
-  return %r#0, %r#1 : tensor<1x2x100x32xbf16>, tensor<1x2x32x32xf32>
+// CHECK:         %[[CHUNKS:.+]]:2 = scf.for %
+// CHECK:           linattn.chunk.update {{.*}}tensor<1x1x64x32xf32>
+// CHECK:         %[[INTO:.+]] = tensor.extract_slice %[[CHUNKS]]#0[0, 0, 128, 0] [1, 1, 36, 32]
+// CHECK:         %[[REST:.+]]:2 = linattn.scan {{.+}} into(%[[INTO]]) init(%[[CHUNKS]]#1) :
+// CHECK:         %[[ALL:.+]] = tensor.insert_slice %[[REST]]#0 into %[[CHUNKS]]#0[0, 0, 128, 0]
+// CHECK:         scf.forall.in_parallel
+// CHECK-NEXT:      tensor.parallel_insert_slice %[[ALL]]
+// CHECK-NEXT:      tensor.parallel_insert_slice %[[REST]]#1
+func.func @additive(%q: tensor<1x2x164x32xbf16>, %s: tensor<1x2x32x32xf32>) -> (tensor<1x2x164x32xbf16>, tensor<1x2x32x32xf32>) {
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x164x32xbf16>, tensor<1x2x164x32xbf16>, tensor<1x2x164x32xbf16>, tensor<1x2x164x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x164x32xbf16>, tensor<1x2x32x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x164x32xbf16>, tensor<1x2x32x32xf32>
 }
 
-// Of a dynamic number of tokens what is left over comes in small chunks, and
-// then one by one.
+// Of a dynamic number of tokens there may be no chunk, which then costs nothing.
 
 // CHECK-LABEL: func.func @delta(
-// CHECK:         linattn.chunk.update {{.*}}tensor<1x1x32x32xf32>
-// CHECK:         linattn.chunk.update {{.*}}tensor<1x1x16x32xf32>
-// CHECK:         linattn.chunk.update {{.*}}tensor<1x1x1x32xf32>
+// CHECK:         %[[LEFT:.+]] = arith.remui %{{.+}}, %c32
+// CHECK:         %[[WHOLE:.+]] = arith.subi %{{.+}}, %[[LEFT]]
+// CHECK:         %[[SOME:.+]] = arith.cmpi ne, %[[WHOLE]], %c0
+// CHECK:         %[[CHUNKS:.+]]:2 = scf.if %[[SOME]]
+// CHECK:           scf.for %{{.+}} = %c0 to %[[WHOLE]] step %c32
+// CHECK:             linattn.chunk.update {{.*}}tensor<1x1x32x32xf32>
+// CHECK:         else
+// CHECK:         linattn.scan {{.+}} init(%[[CHUNKS]]#1)
+// CHECK-NOT:     linattn.scan
 func.func @delta(%q: tensor<1x2x?x32xbf16>, %b: tensor<1x2x?xf32>, %s: tensor<1x2x32x32xf32>) -> (tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>) {
   %r:2 = linattn.scan %q, %q, %q beta(%b) update(delta) into(%q) init(%s) : (tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?xf32>, tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>)
   return %r#0, %r#1 : tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>
+}
+
+// Backwards, the first tokens are the last.
+
+// CHECK-LABEL: func.func @backwards(
+// CHECK:         %[[LEFT:.+]] = arith.remui %{{.+}}, %c64
+// CHECK:         scf.for %{{.+}} = %[[LEFT]] to %{{.+}} step %c64
+// CHECK:         %[[REST:.+]]:2 = linattn.scan {{.+}} {reverse}
+// CHECK:         tensor.insert_slice %[[REST]]#0 into %{{.+}}[0, 0, 0, 0] [1, 1, %[[LEFT]], 32]
+func.func @backwards(%q: tensor<1x2x?x32xbf16>, %s: tensor<1x2x32x32xf32>) -> (tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>) {
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) {reverse} : (tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>
+}
+
+// So it is with the halves of attention over all keys, their normaliser, and
+// with a norm, which the rest has for itself.
+
+// CHECK-LABEL: func.func @rest_of_halves(
+// CHECK:         scf.forall
+// CHECK:           linattn.chunk.update
+// CHECK:           %[[Z:.+]] = tensor.collapse_shape
+// CHECK:           linattn.state {{.+}} normalizer(%[[Z]])
+// CHECK-SAME:        (tensor<1x1x6x128xbf16>,
+// CHECK:         scf.forall
+// CHECK:           linattn.output_norm {{.+}} (tensor<1x1x64x32xf32>, tensor<1x1x64x32xbf16>)
+// CHECK:           %[[ROWS:.+]] = linattn.read {{.+}} normalizer(
+// CHECK-SAME:        -> tensor<1x1x1x32xbf16>
+// CHECK:           linattn.output_norm %[[ROWS]] into(%{{.+}}) : (tensor<1x1x1x32xbf16>, tensor<1x1x1x32xbf16>)
+func.func @rest_of_halves(%q: tensor<1x2x65x128xbf16>, %k: tensor<1x2x70x128xbf16>, %v: tensor<1x2x70x32xbf16>, %o: tensor<1x2x65x32xbf16>, %s: tensor<1x2x128x32xf32>, %z: tensor<1x2x128xf32>) -> tensor<1x2x65x32xbf16> {
+  %S:2 = linattn.state %k, %v init(%s) normalizer(%z) {feature_map = #linattn.feature_map<relu>} : (tensor<1x2x70x128xbf16>, tensor<1x2x70x32xbf16>, tensor<1x2x128x32xf32>, tensor<1x2x128xf32>) -> (tensor<1x2x128x32xf32>, tensor<1x2x128xf32>)
+  %r = linattn.read %q, %S#0 normalizer(%S#1) into(%o) {feature_map = #linattn.feature_map<relu>, normalize = #linattn.normalize<eps = 1.0e-6>} : (tensor<1x2x65x128xbf16>, tensor<1x2x128x32xf32>, tensor<1x2x128xf32>, tensor<1x2x65x32xbf16>) -> tensor<1x2x65x32xbf16>
+  %n = linattn.output_norm %r into(%o) : (tensor<1x2x65x32xbf16>, tensor<1x2x65x32xbf16>) -> tensor<1x2x65x32xbf16>
+  return %n : tensor<1x2x65x32xbf16>
 }
 
 // CHECK-LABEL: func.func @scheduled(
@@ -51,9 +96,11 @@ func.func @double(%q: tensor<1x2x64x32xf64>, %s: tensor<1x2x32x32xf64>) -> (tens
   return %r#0, %r#1 : tensor<1x2x64x32xf64>, tensor<1x2x32x32xf64>
 }
 
+// Of a few tokens, too, the form is that of a rest.
+
 // CHECK-LABEL: func.func @few_tokens(
-// CHECK:         linattn.scan
-// REMARK: "stays a scan: it has fewer than 32 tokens, for which vectors are faster"
+// CHECK:         linattn.scan {{.+}} {linattn.rest}
+// REMARK: "stays a scan: its tokens fill no chunk"
 func.func @few_tokens(%q: tensor<1x2x16x32xbf16>, %s: tensor<1x2x32x32xf32>) -> tensor<1x2x16x32xbf16> {
   %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x16x32xbf16>, tensor<1x2x16x32xbf16>, tensor<1x2x16x32xbf16>, tensor<1x2x16x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x16x32xbf16>, tensor<1x2x32x32xf32>)
   return %r#0 : tensor<1x2x16x32xbf16>
