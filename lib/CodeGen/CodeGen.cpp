@@ -100,6 +100,7 @@ llvm::Expected<std::string> linattn::detail::getDefaultScanMma() {
 static llvm::StringRef whyNoUnit(MatrixUnit unit, Math math) {
   switch (unit) {
   case MatrixUnit::AMX:
+  case MatrixUnit::Auto:
     if (!getVectorTarget().amx)
       return "the CPU has no AMX with bf16";
     return linattn_request_amx()
@@ -122,17 +123,16 @@ static llvm::StringRef whyNoUnit(MatrixUnit unit, Math math) {
 
 llvm::Expected<MatrixUnit> linattn::detail::getDefaultMatrixUnit() {
   const char *name = std::getenv("LINATTN_MATRIX_UNIT");
-  llvm::StringRef text = name ? name : "none";
-  if (text == "auto")
-    return whyNoUnit(MatrixUnit::AMX, Math::Strict).empty() ? MatrixUnit::AMX
-                                                            : MatrixUnit::None;
+  llvm::StringRef text = name ? name : "";
+  if (text == "auto" || text.empty())
+    return MatrixUnit::Auto;
   if (text == "amx")
     return MatrixUnit::AMX;
   if (text == "dot")
     return MatrixUnit::Dot;
   if (text == "emulated")
     return MatrixUnit::EmulatedAMX;
-  if (text == "none" || text.empty())
+  if (text == "none")
     return MatrixUnit::None;
   return llvm::createStringError(
       "expected LINATTN_MATRIX_UNIT to be auto, none, amx, dot or emulated, "
@@ -148,8 +148,8 @@ MatrixUnit linattn::detail::resolveMatrixUnit(const CompilerOptions &options,
   llvm::StringRef problem =
       whyNoUnit(unit, options.math.value_or(Math::Strict));
   if (problem.empty())
-    return unit;
-  if (why)
+    return unit == MatrixUnit::Auto ? MatrixUnit::AMX : unit;
+  if (why && unit != MatrixUnit::Auto)
     *why = problem.str();
   return MatrixUnit::None;
 }

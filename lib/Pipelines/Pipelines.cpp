@@ -90,6 +90,7 @@ static void addChunkTasks(OpPassManager &functions,
   LinAttnExpandFormPassOptions expand;
   expand.tasks = true;
   expand.matrixUnit = forUnit;
+  expand.whereMeasured = options.whereMeasured;
   // Dot products of f32 tokens, three for one, would take longer than FMAs.
   expand.fastProducts =
       options.fastProducts && options.matrixUnit != ::linattn::MatrixUnit::Dot;
@@ -106,7 +107,7 @@ void mlir::linattn::buildOptimizationPipeline(
   addInliner(pm);
   OpPassManager &functions = pm.nest<func::FuncOp>();
   addRewrites(functions, options);
-  // The user named the unit, so that no form is compared with it.
+  // Its rules say where a unit is faster than any form of vectors.
   if (options.matrixUnit != ::linattn::MatrixUnit::None)
     addChunkTasks(functions, options, /*forUnit=*/true);
   LinAttnSelectFormPassOptions select;
@@ -123,9 +124,12 @@ void mlir::linattn::buildOptimizationPipeline(
   functions.addPass(createLinAttnToQuadraticPass());
   functions.addPass(createLinAttnCanonicalizePass());
   functions.addPass(createCSEPass());
-  if (options.matrixUnit != ::linattn::MatrixUnit::None)
-    functions.addPass(
-        createLinAttnSelectSummandsPass({bool(options.fastProducts)}));
+  if (options.matrixUnit != ::linattn::MatrixUnit::None) {
+    LinAttnSelectSummandsPassOptions summands;
+    summands.fastProducts = options.fastProducts;
+    summands.whereMeasured = options.whereMeasured;
+    functions.addPass(createLinAttnSelectSummandsPass(summands));
+  }
   addContract(pm, "structured");
 }
 

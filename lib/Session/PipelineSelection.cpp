@@ -116,6 +116,7 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
   cpu.avx512 = target.avx512;
   cpu.avx512Bf16 = target.avx512Bf16;
   cpu.matrixUnit = resolveMatrixUnit(options);
+  cpu.whereMeasured = options.matrixUnit == MatrixUnit::Auto;
   cpu.fastProducts = options.math == Math::Fast;
   if (options.target == Target::Trace)
     return mlir::linattn::buildTracePipeline(pm, cpu);

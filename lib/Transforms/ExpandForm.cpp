@@ -158,11 +158,14 @@ private:
     SmallVector<Operation *> found;
     getOperation()->walk([&](Operation *op) {
       TypeSwitch<Operation *>(op).Case<ScanOp, StateOp, ReadOp>([&](auto part) {
-        if (!part.hasPureTensorSemantics())
+        if (!part.hasPureTensorSemantics() ||
+            (whereMeasured && !fastProducts && !hasTokensOf16Bits(part)))
           return;
         StringRef why = whyNoChunkTasks(part, /*pads=*/matrixUnit);
         if (why.empty() && matrixUnit)
           why = whyNoMatrixUnit(Recurrence(part), fastProducts);
+        if (why.empty() && matrixUnit && whereMeasured)
+          why = whyNotMeasured(Recurrence(part));
         if (why.empty() && matrixUnit && fillsNoChunk(part)) {
           op->setDiscardableAttr(kRestAttrName, UnitAttr::get(&getContext()));
           why = "its tokens fill no chunk";
@@ -178,6 +181,14 @@ private:
       TypeSwitch<Operation *>(op).Case<ScanOp, StateOp, ReadOp>(
           [&](auto part) { expandTask(rewriter, part); });
     getOperation()->walk([](ChunkPackOp op) { hoistGate(op); });
+  }
+
+  /// A unit that nobody named has nothing to say of other tokens.
+  template <typename Op>
+  static bool hasTokensOf16Bits(Op op) {
+    Recurrence r(op);
+    return getElementTypeOrSelf(r.key ? r.key : r.query)
+               .getIntOrFloatBitWidth() == 16;
   }
 
   template <typename Op>

@@ -113,6 +113,26 @@ StringRef mlir::linattn::whyNoMatrixUnit(const Recurrence &r,
   return {};
 }
 
+StringRef mlir::linattn::whyNotMeasured(const Recurrence &r) {
+  auto shapeOf = [](Value x) { return cast<ShapedType>(x.getType()); };
+  FeatureMappedOpInterface mapped = r.op;
+  if (!r.key || !r.query)
+    return "attention over all keys was not measured in a matrix unit";
+  if (r.decay && shapeOf(r.decay).getRank() == 4)
+    return "decays per channel were not measured in a matrix unit";
+  if (r.state.normalizer)
+    return "normalisers were not measured in a matrix unit";
+  if (mapped.getFeatureMapKind() != FeatureMapKind::Identity)
+    return "feature maps were not measured in a matrix unit";
+  if (r.a || r.erase || r.write || r.inputGate)
+    return "transitions and gates of their own were not measured in a matrix "
+           "unit";
+  for (int64_t dim : {2, 3})
+    if (shapeOf(r.state.state).getDimSize(dim) % kTileRows)
+      return "head sizes that zeros fill up were not measured in a matrix unit";
+  return {};
+}
+
 StringRef mlir::linattn::whyNoMatrixUnit(QuadraticOp op) {
   auto size = [](Value x, int64_t dim) {
     return cast<ShapedType>(x.getType()).getDimSize(dim);

@@ -102,7 +102,13 @@ struct LinAttnSelectSummandsPass final
 private:
   /// Queries, keys and values are exact.
   void select(QuadraticOp op) {
-    if (StringRef why = whyNoMatrixUnit(op); !why.empty()) {
+    // A unit that nobody named has nothing to say of other tokens.
+    if (whereMeasured && !getElementTypeOrSelf(op.getQuery()).isBF16())
+      return;
+    StringRef why = whyNoMatrixUnit(op);
+    if (why.empty() && whereMeasured)
+      why = "they were not measured in a matrix unit";
+    if (!why.empty()) {
       remark::missed(op.getLoc(), remarkNamed("select-summands"))
           << ("stays products of vectors: " + why).str();
       return;

@@ -82,8 +82,11 @@ struct CommandLine : CompileFlags {
   llvm::cl::opt<MatrixUnit> matrixUnit{
       "matrix-unit",
       llvm::cl::desc("Unit that multiplies matrices of 16-bit tokens (default: "
-                     "LINATTN_MATRIX_UNIT, else none)"),
+                     "LINATTN_MATRIX_UNIT, else auto)"),
       llvm::cl::values(
+          clEnumValN(MatrixUnit::Auto, "auto",
+                     "the tiles of AMX, where there are any, for what was "
+                     "measured to gain by them"),
           clEnumValN(MatrixUnit::None, "none", "vectors"),
           clEnumValN(MatrixUnit::AMX, "amx",
                      "the tiles of AMX, where there are any"),

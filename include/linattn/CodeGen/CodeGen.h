@@ -55,12 +55,12 @@ llvm::Expected<Optimization> getDefaultOptimization();
 /// default.
 llvm::Expected<std::string> getDefaultScanMma();
 
-/// The matrix unit that LINATTN_MATRIX_UNIT names, none by default.
+/// The matrix unit that LINATTN_MATRIX_UNIT names, auto by default.
 llvm::Expected<MatrixUnit> getDefaultMatrixUnit();
 
 /// The matrix unit to generate code for: that of the options if this machine
 /// has it and this process may use it, otherwise none. `why`, if given,
-/// receives the reason for none, or an empty string.
+/// receives the reason why a unit that was named is none, or an empty string.
 MatrixUnit resolveMatrixUnit(const CompilerOptions &options,
                              std::string *why = nullptr);
 

@@ -42,16 +42,16 @@ enum class Optimization { Full, Quick };
 
 /// The unit that multiplies matrices of 16-bit tokens on a CPU: its vectors,
 /// the tiles of AMX, the dot products of AVX-512 BF16, or vectors that compute
-/// the bits of AMX.
-enum class MatrixUnit { None, AMX, Dot, EmulatedAMX };
+/// the bits of AMX. Auto is AMX where the machine has it and the operating
+/// system gives it, for what has been measured to gain by it.
+enum class MatrixUnit { None, AMX, Dot, EmulatedAMX, Auto };
 
 struct CompilerOptions {
   Target target = Target::CPU;
   /// For a CPU. By default the unit that LINATTN_MATRIX_UNIT in the environment
-  /// names (auto, none, amx, dot or emulated), or none; auto is AMX where the
-  /// machine has it and the operating system gives it. A unit counts as none
+  /// names (auto, none, amx, dot or emulated), or auto. A unit counts as none
   /// where the machine lacks it or the operating system refuses it, and Dot
-  /// unless `math` is fast.
+  /// unless `math` is fast. Code made ahead of time has none unless named.
   std::optional<MatrixUnit> matrixUnit;
   /// By default the arithmetic that LINATTN_MATH in the environment names, or
   /// strict.

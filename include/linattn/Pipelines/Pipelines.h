@@ -108,6 +108,10 @@ struct CPUPipelineOptions : EntryPipelineOptions,
       *this, "fast-products",
       llvm::cl::desc("A matrix unit takes one bf16 number for each element"),
       llvm::cl::init(false)};
+  Option<bool> whereMeasured{
+      *this, "where-measured",
+      llvm::cl::desc("A matrix unit takes what was measured to gain by it"),
+      llvm::cl::init(false)};
 };
 
 struct ReferencePipelineOptions

@@ -33,8 +33,12 @@ def LinAttnExpandFormPass
     A `linattn.output_norm` that alone reads the outputs is applied to the rows of each
     chunk, which are then rounded behind it alone.
 
-    With `matrix-unit`, zeros fill up other head sizes of 32 or more to multiples of 16,
-    unless a feature map makes other numbers of them. Tasks are made of those alone whose
+    Under `matrix-unit` whole chunks alone are expanded: the op itself takes the tokens that
+    fill none, in the same task. An op of a known number of tokens below a chunk stays;
+    `linattn.rest` then gives it the form of such tokens. `where-measured` leaves out scans
+    with decays per channel, normalisers, feature maps or transitions of their own, head
+    sizes that zeros fill up, and attention over all keys. Zeros fill up other head sizes of 32 or more to multiples of 16,
+    unless a feature map makes other numbers of them. Tasks are made of those ops alone whose
     products a matrix unit of bf16 gains by: of 16-bit tokens with a state in f32, under `fast-products` also
     of f32 tokens. Their chunks are 64 tokens, 32 under a delta rule or `dplr`, unless
     their schedule says otherwise.
@@ -71,7 +75,9 @@ def LinAttnExpandFormPass
     Option<"matrixUnit", "matrix-unit", "bool", /*default=*/"false",
            "With tasks: only where a matrix unit gains by them">,
     Option<"fastProducts", "fast-products", "bool", /*default=*/"false",
-           "With matrix-unit: also for those of f32 tokens">
+           "With matrix-unit: also for those of f32 tokens">,
+    Option<"whereMeasured", "where-measured", "bool", /*default=*/"false",
+           "With matrix-unit: only for what was measured to gain by it">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -92,7 +98,7 @@ def LinAttnSelectSummandsPass
     run: in f32, of one head, with sizes that are known multiples of 16. So it does of a
     `linattn.quadratic` of bf16 tokens without a feature map, of 16 queries or more, with
     known head sizes from 16 on: queries, keys and values are exact, weights are one of the
-    others below.
+    others below. It has not been measured: under `where-measured` it stays as it is.
 
     | matrix | summands | under `fast-products` |
     |---|---|---|
@@ -119,7 +125,9 @@ def LinAttnSelectSummandsPass
   }];
   let options = [
     Option<"fastProducts", "fast-products", "bool", /*default=*/"false",
-           "One summand of everything but f32 tokens">
+           "One summand of everything but f32 tokens">,
+    Option<"whereMeasured", "where-measured", "bool", /*default=*/"false",
+           "Only of what was measured to gain by a matrix unit">
   ];
   let statistics = [
     Statistic<"numProducts", "num-products", "Number of ops with summands">

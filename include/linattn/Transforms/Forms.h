@@ -44,6 +44,9 @@ StringRef whyNoChunkTasks(ReadOp op, bool pads);
 /// Why a matrix unit of bf16 brings such tasks nothing, as a sentence; empty if
 /// it does. `fastProducts` is the option of the passes.
 StringRef whyNoMatrixUnit(const Recurrence &r, bool fastProducts);
+/// What of the recurrence has not been measured in a matrix unit, as a
+/// sentence; empty if all has.
+StringRef whyNotMeasured(const Recurrence &r);
 /// Why the products of attention over keys, on tensors or buffers, do not run
 /// in the tiles of a matrix unit, as a sentence; empty if they do.
 StringRef whyNoMatrixUnit(QuadraticOp op);

@@ -2,7 +2,8 @@
 // RUN: linattn-run %s --entry=f --matrix-unit=amx --explain | FileCheck %s --check-prefix=AMX
 // RUN: linattn-run %s --entry=f --matrix-unit=dot --explain | FileCheck %s --check-prefix=STRICT
 // RUN: linattn-run %s --entry=f --matrix-unit=none --explain | FileCheck %s --check-prefix=NONE
-// RUN: linattn-run %s --entry=f --explain | FileCheck %s --check-prefix=NONE
+// RUN: linattn-run %s --entry=f --explain | FileCheck %s --check-prefix=AUTO
+// RUN: linattn-run %s --entry=f --matrix-unit=auto --explain | FileCheck %s --check-prefix=AUTO
 // RUN: env LINATTN_MATRIX_UNIT=auto linattn-run %s --entry=f --explain | FileCheck %s --check-prefix=AUTO
 // RUN: linattn-run %s --matrix-unit=emulated --entry=few_tokens --explain | FileCheck %s --check-prefix=FEW
 // RUN: linattn-run %s --matrix-unit=emulated --entry=channels --explain | FileCheck %s --check-prefix=CHANNELS
@@ -10,7 +11,7 @@
 // RUN: env LINATTN_MATRIX_UNIT=emulated linattn-run %s --entry=f --explain | FileCheck %s
 // RUN: env LINATTN_MATRIX_UNIT=tiles not linattn-run %s --entry=f 2>&1 | FileCheck %s --check-prefix=NAME
 
-// A unit is used where it is named, and AMX under "auto" where the machine has it.
+// A unit is used where it is named. By default, and under "auto", that is AMX where the machine has it.
 // A kernel says where a unit is missing, and where it would lose.
 
 // CHECK: passed: expand-form: becomes a loop over chunks of 64 tokens

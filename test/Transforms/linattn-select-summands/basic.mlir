@@ -1,6 +1,7 @@
 // RUN: linattn-opt %s --linattn-select-summands | FileCheck %s
 // RUN: linattn-opt %s --linattn-select-summands --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: linattn-opt %s --linattn-select-summands=fast-products | FileCheck %s --check-prefix=FAST
+// RUN: linattn-opt %s --linattn-select-summands=where-measured --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=MEASURED
 
 // Tokens of bf16 are one summand, also times a power of two; scores and states
 // are two.
@@ -89,7 +90,9 @@ func.func @wide(%x: tensor<1x1x32x32xbf16>, %y: tensor<1x1x32x32xf32>, %e: tenso
   return %p : tensor<1x1x32x32xf32>
 }
 
-// Attention over keys: tokens are exact, weights are not.
+// Attention over keys: tokens are exact, weights are not. It is for a unit that
+// is named.
+// MEASURED: "stays products of vectors: they were not measured in a matrix unit"
 
 // CHECK-LABEL: func.func @quadratic(
 // CHECK:         linattn.quadratic {{.*}}summands = array<i64: 1, 1, 2, 1>
