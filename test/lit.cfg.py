@@ -17,7 +17,7 @@ config.excludes = ["Fuzz", "Inputs", "Unit", "Python"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.linattn_obj_root, "test")
 
-llvm_config.with_system_environment(["HOME", "TMP", "TEMP", "LINATTN_NUM_THREADS"])
+llvm_config.with_system_environment(["HOME", "TMP", "TEMP", "LINATTN_NUM_THREADS", "LINATTN_MATRIX_UNIT"])
 
 
 def host_cpu_flags():

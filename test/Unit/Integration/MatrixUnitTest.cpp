@@ -444,4 +444,55 @@ TEST(MatrixUnit, GivesTheSameBitsWithAnyThreads) {
   checkThreads(softmaxOf("softmax", 64).batches(2));
 }
 
+/// The bits of a sequence packed behind another one of 70 tokens, alone with a
+/// length that is known, and with one that is not.
+void checkLengths(ScanCase c, int64_t tokens) {
+  SCOPED_TRACE(c.name + ", " + std::to_string(tokens) + " tokens");
+  constexpr int64_t before = 70;
+  c.tokens(before + tokens);
+  ScanCase packed = c;
+  packed.sequences({0, before, before + tokens});
+  std::vector<Buffer> inputs = packed.getInputs(), own;
+  auto second = [&](const Array &states) {
+    Array last = states;
+    last.shape[0] = 1;
+    last.data.erase(last.data.begin(),
+                    last.data.begin() + int64_t(states.data.size()) / 2);
+    return last;
+  };
+  for (auto [name, input] : llvm::zip_equal(packed.getNames(), inputs)) {
+    Array array = input.toArray();
+    if (name != "cu_seqlens")
+      own.emplace_back(input.getDType(),
+                       name == "S"
+                           ? second(array)
+                           : sliceTokens(array, before, before + tokens));
+  }
+  c.tokens(tokens);
+  auto results = [&](const ScanCase &some, std::vector<Buffer> from) {
+    auto kernel = compile(some.getText(), optionsFor(MatrixUnit::EmulatedAMX));
+    std::vector<Array> arrays;
+    if (kernel)
+      for (Buffer &result : run(*kernel, from))
+        arrays.push_back(result.toArray());
+    return arrays;
+  };
+  std::vector<Array> known = results(c, own),
+                     open = results(c.open(Extents::DynamicTokens), own),
+                     beside = results(packed, inputs);
+  ASSERT_TRUE(known.size() == 2 && open.size() == 2 && beside.size() == 2);
+  EXPECT_EQ(known[0].data, open[0].data);
+  EXPECT_EQ(known[1].data, open[1].data);
+  EXPECT_EQ(known[0].data,
+            sliceTokens(beside[0], before, before + tokens).data);
+  EXPECT_EQ(known[1].data, second(beside[1]).data);
+}
+
+TEST(MatrixUnit, GivesTheSameBitsWhateverIsKnownOfLengths) {
+  for (int64_t tokens : {5, 100})
+    for (const ScanCase &c :
+         {named("linear"), named("gated delta").delta().decayed(Decay::Token)})
+      checkLengths(c, tokens);
+}
+
 } // namespace
