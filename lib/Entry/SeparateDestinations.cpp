@@ -64,6 +64,14 @@ private:
     OpBuilder b(user);
     Value value = operand.get();
     if (isEntryArgument(value)) {
+      if (scf::IfOp branch = yieldingBranch(value, user)) {
+        b.setInsertionPoint(branch);
+        Value copy = copyOf(b, user->getLoc(), value);
+        value.replaceUsesWithIf(copy, [&](OpOperand &use) {
+          return branch->isProperAncestor(use.getOwner());
+        });
+        return;
+      }
       if (isa<ScanOp, StateOp, RecurrenceOpInterface, scf::ForOp,
               scf::ForallOp>(user))
         operand.set(copyOf(b, user->getLoc(), value));
@@ -83,6 +91,17 @@ private:
   bool isEntryArgument(Value value) {
     auto argument = dyn_cast<BlockArgument>(value);
     return argument && argument.getOwner() == &getOperation().front();
+  }
+
+  /// The branch around the user that may yield the value as it is: one copy in
+  /// front of it serves what it yields and what it overwrites.
+  static scf::IfOp yieldingBranch(Value value, Operation *user) {
+    auto branch = user->getParentOfType<scf::IfOp>();
+    bool yields = branch && llvm::any_of(value.getUses(), [&](OpOperand &use) {
+                    return isa<scf::YieldOp>(use.getOwner()) &&
+                           use.getOwner()->getParentOp() == branch;
+                  });
+    return yields ? branch : scf::IfOp();
   }
 
   /// A copy of an empty or constant tensor, with memory of its own.

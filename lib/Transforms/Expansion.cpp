@@ -17,26 +17,44 @@ using namespace mlir;
 using namespace mlir::linattn;
 
 SmallVector<Value> Expansion::emit() {
-  CarriedValues carried{norm ? norm.getOutput() : r.output,
-                        padded(r.state.state, {2, 3}), Value(),
-                        r.state.runningMax};
+  CarriedValues carried{norm ? norm.getOutput() : r.output, r.state.state,
+                        r.state.normalizer, r.state.runningMax};
+  Span tokens{b.getIndexAttr(0), batches(), index(0), length()};
+  if (!forUnit)
+    return resultsOf(emitSpan(tokens, carried));
+  Span rest = splitRest(tokens);
+  if (getConstantIntValue(length())) {
+    carried = emitSpan(tokens, carried);
+  } else {
+    // What is computed in front of a loop costs nothing without chunks.
+    Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
+                                       tokens.begin, tokens.end);
+    carried = either(
+        some, carried, [&] { return emitSpan(tokens, carried); },
+        [&] { return carried; });
+  }
+  return emitRest(rest, resultsOf(carried));
+}
+
+/// Queries alone leave the state as it is.
+SmallVector<Value> Expansion::resultsOf(const CarriedValues &carried) {
+  return r.key ? carried.present() : SmallVector<Value>{carried.output};
+}
+
+/// The chunks of a span, from and to states as the op has them.
+CarriedValues Expansion::emitSpan(const Span &span, CarriedValues carried) {
+  carried.state = padded(r.state.state, {2, 3});
   if (Value normalizer = r.state.normalizer)
     carried.normalizer = expandColumn(b, loc, padded(normalizer, {2}));
-  Span tokens{b.getIndexAttr(0), batches(), index(0), length()}, rest;
-  if (forUnit)
-    rest = splitRest(tokens);
   if (r.offsets || r.indices)
     carried = emitSequences(carried);
   else
-    carried = emitChunks(tokens, carried);
+    carried = emitChunks(span, carried);
   carried.state = unpadded(carried.state, r.state.state);
   if (carried.normalizer)
     carried.normalizer = unpadded(collapseColumn(b, loc, carried.normalizer),
                                   r.state.normalizer);
-  // Queries alone leave the state as it is.
-  SmallVector<Value> results =
-      r.key ? carried.present() : SmallVector<Value>{carried.output};
-  return forUnit ? emitRest(rest, results) : results;
+  return carried;
 }
 
 /// A state whose head sizes are whole tiles: zeros fill them up.
@@ -55,14 +73,17 @@ Value Expansion::padded(Value state, ArrayRef<int64_t> dims) {
                                        strides);
 }
 
-/// The part of it that a state has.
+/// The part of it that a state has, in the memory of that state: branches of
+/// one type yield the same memory.
 Value Expansion::unpadded(Value state, Value like) {
   if (state.getType() == like.getType())
     return state;
   SmallVector<OpFoldResult> offsets, sizes;
   place(like, offsets, sizes);
   SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
-  return tensor::ExtractSliceOp::create(b, loc, state, offsets, sizes, strides);
+  Value part =
+      tensor::ExtractSliceOp::create(b, loc, state, offsets, sizes, strides);
+  return linalg::CopyOp::create(b, loc, part, like).getResult(0);
 }
 
 CarriedValues
@@ -256,17 +277,8 @@ CarriedValues Expansion::emitExactChunks(const Span &span,
           return emitChunk(span, position, b.getIndexAttr(tokens), carried);
         });
   };
-  if (forUnit) {
-    if (getConstantIntValue(length()))
-      return chunksOf(span.begin, span.end, chunk, carried);
-    // What is computed in front of a loop costs nothing without chunks.
-    Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
-                                       span.begin, span.end);
-    return either(
-        some, carried,
-        [&] { return chunksOf(span.begin, span.end, chunk, carried); },
-        [&] { return carried; });
-  }
+  if (forUnit)
+    return chunksOf(span.begin, span.end, chunk, carried);
   if (std::optional<int64_t> end = getConstantIntValue(span.end)) {
     Value whole = index(*end / chunk * chunk);
     if (*end >= chunk)

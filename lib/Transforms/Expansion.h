@@ -37,6 +37,8 @@ private:
     Value begin, end;
   };
 
+  SmallVector<Value> resultsOf(const CarriedValues &carried);
+  CarriedValues emitSpan(const Span &span, CarriedValues carried);
   Span splitRest(Span &tokens);
   SmallVector<Value> emitRest(const Span &rest, SmallVector<Value> results);
   CarriedValues emitSequences(CarriedValues carried);

@@ -127,8 +127,11 @@ StringRef mlir::linattn::whyNotMeasured(const Recurrence &r) {
   if (r.a || r.erase || r.write || r.inputGate)
     return "transitions and gates of their own were not measured in a matrix "
            "unit";
+  auto states = shapeOf(r.state.state);
+  if (states.getDimSize(0) == 1 && states.getDimSize(1) == 1)
+    return "one head of one sequence was not measured in a matrix unit";
   for (int64_t dim : {2, 3})
-    if (shapeOf(r.state.state).getDimSize(dim) % kTileRows)
+    if (states.getDimSize(dim) % kTileRows)
       return "head sizes that zeros fill up were not measured in a matrix unit";
   return {};
 }

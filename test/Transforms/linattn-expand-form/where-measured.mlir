@@ -63,6 +63,14 @@ func.func @filled(%q: tensor<1x2x64x60xbf16>, %s: tensor<1x2x60x60xf32>) -> (ten
   return %r#0, %r#1 : tensor<1x2x64x60xbf16>, tensor<1x2x60x60xf32>
 }
 
+// CHECK-LABEL: func.func @single(
+// CHECK:         linattn.scan
+// REMARK: "stays a scan: one head of one sequence was not measured in a matrix unit"
+func.func @single(%q: tensor<1x1x64x64xbf16>, %s: tensor<1x1x64x64xf32>) -> (tensor<1x1x64x64xbf16>, tensor<1x1x64x64xf32>) {
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x1x64x64xbf16>, tensor<1x1x64x64xbf16>, tensor<1x1x64x64xbf16>, tensor<1x1x64x64xbf16>, tensor<1x1x64x64xf32>) -> (tensor<1x1x64x64xbf16>, tensor<1x1x64x64xf32>)
+  return %r#0, %r#1 : tensor<1x1x64x64xbf16>, tensor<1x1x64x64xf32>
+}
+
 // CHECK-LABEL: func.func @halves(
 // CHECK:         linattn.state
 // CHECK:         linattn.read

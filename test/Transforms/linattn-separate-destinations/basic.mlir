@@ -47,6 +47,34 @@ func.func @tasks(%k: tensor<4x4x4xf32>, %s0: tensor<4x4x4xf32>) -> tensor<4x4x4x
   return %s1 : tensor<4x4x4xf32>
 }
 
+// One copy in front of a branch serves the state that one side updates and the
+// other yields.
+// CHECK-LABEL: func.func @branch
+// CHECK-SAME: %[[S0:[a-z0-9]+]]: tensor<1x2x4x4xf32>, %{{.+}}: i1
+// CHECK: %[[COPY:.+]] = linalg.copy ins(%[[S0]]
+// CHECK: scf.if
+// CHECK: linattn.state {{.+}} init(%[[COPY]])
+// CHECK: else
+// CHECK: scf.yield %[[COPY]]
+// BUFFERS-LABEL: func.func @branch
+// BUFFERS-SAME: linattn.in_place = array<i64: -1, -1, -1, 1>
+// BUFFERS-NOT: memref.alloc
+// BUFFERS: linalg.copy
+// BUFFERS: scf.if
+// BUFFERS-NEXT: linattn.state
+// BUFFERS-NOT: copy
+// BUFFERS: return
+func.func @branch(%k: tensor<1x2x8x4xf32>, %s0: tensor<1x2x4x4xf32>, %some: i1) -> tensor<1x2x4x4xf32> {
+  %s1 = scf.if %some -> (tensor<1x2x4x4xf32>) {
+    %sum = linattn.state %k, %k init(%s0)
+      : (tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+    scf.yield %sum : tensor<1x2x4x4xf32>
+  } else {
+    scf.yield %s0 : tensor<1x2x4x4xf32>
+  }
+  return %s1 : tensor<1x2x4x4xf32>
+}
+
 // A state with dynamic sizes, summed only.
 // CHECK-LABEL: func.func @dynamic
 // CHECK-SAME: %[[S0:[a-z0-9]+]]: tensor<?x?x4x4xf32>
