@@ -14,6 +14,7 @@
 #include "linattn/CodeGen/ForeignCode.h"
 #include "linattn/Support/OptimizeModule.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
@@ -154,11 +155,23 @@ MatrixUnit linattn::detail::resolveMatrixUnit(const CompilerOptions &options,
   return MatrixUnit::None;
 }
 
-static Optimization resolveOptimization(const CompilerOptions &options) {
+/// Whether a module of the LLVM dialect has tiles of AMX.
+static bool hasTiles(mlir::ModuleOp module) {
+  return module
+      .walk([](mlir::LLVM::CallIntrinsicOp op) {
+        return op.getIntrin().starts_with("llvm.x86.tile")
+                   ? mlir::WalkResult::interrupt()
+                   : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+static Optimization resolveOptimization(const CompilerOptions &options,
+                                        mlir::ModuleOp module) {
   if (options.prime) // Code in a prime field runs once.
     return Optimization::Quick;
   // Without optimizations LLVM keeps no tile in a register across blocks.
-  if (resolveMatrixUnit(options) == MatrixUnit::AMX)
+  if (hasTiles(module))
     return Optimization::Full;
   return options.optimization.value_or(Optimization::Full);
 }
@@ -241,7 +254,8 @@ linattn::detail::generateCode(mlir::ModuleOp mlirModule,
   };
   return generateCode(mlirModule, signature.entry, emitEntries,
                       {format, options.math.value_or(Math::Strict),
-                       resolveOptimization(options), /*machine=*/{}});
+                       resolveOptimization(options, mlirModule),
+                       /*machine=*/{}});
 }
 
 llvm::Expected<llvm::SmallVector<char, 0>> linattn::detail::generateCode(

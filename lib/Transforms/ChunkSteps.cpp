@@ -170,7 +170,9 @@ Value ChunkSteps::scaled(Value rows) {
 Value ChunkSteps::unpack(Value rows, Value denominator) {
   bool moves = r.normalize && r.normalize->getAbsFloor() && maxima;
   rows = firstColumns(rows, r.output);
-  if (rows.getType() == r.output.getType() && !denominator && !r.reverse)
+  // The kernel of a task writes such rows where they belong.
+  if (headByHead && rows.getType() == r.output.getType() && !denominator &&
+      !r.reverse)
     return rows;
   return ChunkUnpackOp::create(b, loc, TypeRange{r.output.getType()}, rows,
                                denominator, moves ? maxima : Value(), r.output,

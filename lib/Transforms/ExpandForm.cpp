@@ -58,11 +58,12 @@ static void expand(RewriterBase &rewriter, Op op, int64_t chunkSize,
                    StringRef why, bool exact = false, bool forUnit = false,
                    OutputNormOp norm = {}) {
   int64_t chunk = chunkOf(op.getConfig(), chunkSize);
-  remark::passed(op.getLoc(), remarkNamed("expand-form"))
-      << (why.empty()
-              ? llvm::formatv("becomes a loop over chunks of {0} tokens", chunk)
-                    .str()
-              : ("becomes a loop over tokens: " + why).str());
+  std::string becomes = ("becomes a loop over tokens: " + why).str();
+  if (why.empty())
+    becomes = llvm::formatv("becomes a loop over chunks of {0} tokens", chunk);
+  if (forUnit)
+    becomes += ", and stays as it is for those that fill none";
+  remark::passed(op.getLoc(), remarkNamed("expand-form")) << becomes;
   Recurrence recurrence(op);
   Expansion expansion(rewriter, recurrence, chunk, !why.empty(), exact, forUnit,
                       norm);

@@ -57,7 +57,7 @@ struct CompilerOptions {
   /// strict.
   std::optional<Math> math;
   /// By default the optimization that LINATTN_OPTIMIZATION in the environment
-  /// names (full or quick), or full. Code for AMX is always full.
+  /// names (full or quick), or full. Code with tiles of AMX is always full.
   std::optional<Optimization> optimization;
   /// For NVVM: the chip to compile for, "sm_90". If empty, the chip that
   /// LINATTN_CHIP in the environment names, or the current device.

@@ -14,7 +14,7 @@
 // A unit is used where it is named. By default, and under "auto", that is AMX where the machine has it.
 // A kernel says where a unit is missing, and where it would lose.
 
-// CHECK: passed: expand-form: becomes a loop over chunks of 64 tokens
+// CHECK: passed: expand-form: becomes a loop over chunks of 64 tokens, and stays as it is for those that fill none
 // AMX: {{becomes a loop over chunks of 64 tokens|missed: matrix-unit: products run in vectors: the (CPU has no AMX|operating system)}}
 // STRICT: missed: matrix-unit: products run in vectors: {{the CPU has no AVX-512 BF16|dot products gain only by a single bf16 number}}
 // NONE-NOT: expand-form
