@@ -170,10 +170,11 @@ static Optimization resolveOptimization(const CompilerOptions &options,
                                         mlir::ModuleOp module) {
   if (options.prime) // Code in a prime field runs once.
     return Optimization::Quick;
+  Optimization optimization = options.optimization.value_or(Optimization::Full);
   // Without optimizations LLVM keeps no tile in a register across blocks.
-  if (hasTiles(module))
-    return Optimization::Full;
-  return options.optimization.value_or(Optimization::Full);
+  return optimization == Optimization::Quick && hasTiles(module)
+             ? Optimization::Full
+             : optimization;
 }
 
 /// NaN and infinities keep their meaning: masks and running maxima depend on

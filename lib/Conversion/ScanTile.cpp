@@ -48,12 +48,12 @@ Value ScanTile::countColumnTasks(Value count) {
 
 void ScanTile::forEachTask(Value columnTasks, int64_t spanMultiple,
                            function_ref<void(const Task &)> body) {
-  Value states = countStates(), tokens = dim(tokenOperand(), 2), span;
+  Value states = countStates(), tokens = dim(r.rows(), 2), span;
   Value mostPanels =
       div(add(panels(), sub(columnTasks, index(1))), columnTasks);
   if (spanMultiple && !r.offsets)
-    span = chooseSpan(rowSources(tokenOperand()).front(), r.state.state,
-                      spanMultiple);
+    span =
+        chooseSpan(rowSources(r.rows()).front(), r.state.state, spanMultiple);
   auto runTask = [&](Value number, Value from, Value to) {
     Task task;
     task.mostPanels = mostPanels;
@@ -67,7 +67,7 @@ void ScanTile::forEachTask(Value columnTasks, int64_t spanMultiple,
       task.valueHead = headOf(r.value, task.head, heads);
     }
     task.begin = index(0);
-    task.end = dim(tokenOperand(), 2);
+    task.end = dim(r.rows(), 2);
     task.from = from;
     task.to = to;
     if (r.offsets) {
@@ -142,7 +142,7 @@ Value ScanTask::stateBefore(Value position) {
   Value updated = r.state.state;
   if (!r.initial)
     return updated;
-  if (lengths.to <= 1 || getConstantIntValue(dim(tokenOperand(), 2)) == 1)
+  if (lengths.to <= 1 || getConstantIntValue(dim(r.rows(), 2)) == 1)
     return r.initial;
   Value isFirst = compare(arith::CmpIPredicate::eq, position, task.from);
   return b.createOrFold<arith::SelectOp>(loc, isFirst, r.initial, updated);

@@ -52,8 +52,6 @@ public:
   /// to all columns.
   Value countColumnTasks(Value count);
 
-  /// An operand with all tokens.
-  Value tokenOperand() const { return r.key ? r.key : r.query; }
   /// An input gate folds the decay into the rescaling.
   bool hasScalarDecay() const {
     return r.decay && rankOf(r.decay) != 4 && !r.inputGate;

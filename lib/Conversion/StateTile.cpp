@@ -50,7 +50,7 @@ StateTask::StateTask(const ScanTile &tile, const Task &task, bool tokenForm,
 void StateTask::emit() {
   loadState();
   // A few tokens whose number is known.
-  std::optional<int64_t> tokens = getConstantIntValue(dim(tokenOperand(), 2));
+  std::optional<int64_t> tokens = getConstantIntValue(dim(r.rows(), 2));
   if (tokenForm && !r.offsets && tokens && *tokens <= shape.block)
     emitBlock(task.from, index(*tokens));
   else

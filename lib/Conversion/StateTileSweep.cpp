@@ -147,7 +147,7 @@ void StateSweep::sweepTile(Value panel, Value row, Ends ends) {
 
 /// Where one block may not be all.
 bool StateSweep::hasNext() {
-  std::optional<int64_t> tokens = getConstantIntValue(dim(tokenOperand(), 2));
+  std::optional<int64_t> tokens = getConstantIntValue(dim(r.rows(), 2));
   return !tokens || *tokens > shape.block;
 }
 

@@ -84,7 +84,7 @@ OpFoldResult ChunkSteps::size(Value x, int64_t dim) {
   return tensor::getMixedSize(b, loc, x, dim);
 }
 
-OpFoldResult ChunkSteps::tokens() { return size(r.key ? r.key : r.query, 2); }
+OpFoldResult ChunkSteps::tokens() { return size(r.rows(), 2); }
 
 Value ChunkSteps::empty(ArrayRef<OpFoldResult> sizes) {
   return tensor::EmptyOp::create(b, loc, sizes, type);

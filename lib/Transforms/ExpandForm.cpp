@@ -184,19 +184,17 @@ private:
     getOperation()->walk([](ChunkPackOp op) { hoistGate(op); });
   }
 
-  /// A unit that nobody named has nothing to say of other tokens.
+  /// The unit of the default takes 16-bit tokens; ops on others get no remark.
   template <typename Op>
   static bool hasTokensOf16Bits(Op op) {
-    Recurrence r(op);
-    return getElementTypeOrSelf(r.key ? r.key : r.query)
-               .getIntOrFloatBitWidth() == 16;
+    Type type = getElementTypeOrSelf(Recurrence(op).rows());
+    return type.getIntOrFloatBitWidth() == 16;
   }
 
   template <typename Op>
   static bool fillsNoChunk(Op op) {
     Recurrence r(op);
-    Value rows = r.key ? r.key : r.query;
-    int64_t tokens = cast<ShapedType>(rows.getType()).getDimSize(2);
+    int64_t tokens = cast<ShapedType>(r.rows().getType()).getDimSize(2);
     return !r.offsets && !ShapedType::isDynamic(tokens) &&
            tokens < chunkOf(op.getConfig(), chunkOfMatrixUnit(r));
   }

@@ -26,7 +26,7 @@ SmallVector<Value> Expansion::emit() {
   if (getConstantIntValue(length())) {
     carried = emitSpan(tokens, carried);
   } else {
-    // What is computed in front of a loop costs nothing without chunks.
+    // Without a full chunk the state is not packed in front of the loop.
     Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
                                        tokens.begin, tokens.end);
     carried = either(

@@ -52,6 +52,7 @@ private:
   OpFoldResult tokensFrom(const Span &span, Value position);
   CarriedValues loop(Value from, Value to, int64_t step, CarriedValues carried,
                      function_ref<CarriedValues(Value, CarriedValues)> body);
+  /// A branch, each side of which yields what a loop carries.
   CarriedValues either(Value condition, CarriedValues carried,
                        function_ref<CarriedValues()> emitThen,
                        function_ref<CarriedValues()> emitElse);
@@ -77,10 +78,8 @@ private:
         b, loc, tensor::getMixedSize(b, loc, x, position));
   }
 
-  /// Of the operands with tokens.
-  Value rows() { return r.key ? r.key : r.query; }
-  OpFoldResult batches() { return tensor::getMixedSize(b, loc, rows(), 0); }
-  Value length() { return dim(rows(), 2); }
+  OpFoldResult batches() { return tensor::getMixedSize(b, loc, r.rows(), 0); }
+  Value length() { return dim(r.rows(), 2); }
 
   OpBuilder &b;
   Location loc;

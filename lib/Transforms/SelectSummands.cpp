@@ -102,7 +102,7 @@ struct LinAttnSelectSummandsPass final
 private:
   /// Queries, keys and values are exact.
   void select(QuadraticOp op) {
-    // A unit that nobody named has nothing to say of other tokens.
+    // The unit of the default takes bf16 tokens; ops on others get no remark.
     if (whereMeasured && !getElementTypeOrSelf(op.getQuery()).isBF16())
       return;
     StringRef why = whyNoMatrixUnit(op);

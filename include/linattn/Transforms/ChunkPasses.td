@@ -33,11 +33,12 @@ def LinAttnExpandFormPass
     A `linattn.output_norm` that alone reads the outputs is applied to the rows of each
     chunk, which are then rounded behind it alone.
 
-    Under `matrix-unit` whole chunks alone are expanded: the op itself takes the tokens that
-    fill none, in the same task. An op of a known number of tokens below a chunk stays;
-    `linattn.rest` then gives it the form of such tokens. `where-measured` leaves out scans
-    with decays per channel, normalisers, feature maps or transitions of their own, head
-    sizes that zeros fill up, and attention over all keys. Zeros fill up other head sizes of 32 or more to multiples of 16,
+    Under `matrix-unit` only full chunks are expanded. A copy of the op processes the remainder,
+    in the same task. An op of fewer tokens than a chunk stays; the attribute `linattn.rest`
+    lets `linattn-select-form` choose the form that a remainder has. The option
+    `where-measured` excludes decays per channel, normalisers, feature maps, transitions and
+    gates of their own, one head of one sequence, head sizes that zeros fill up, and
+    attention over all keys. Zeros fill up other head sizes of 32 or more to multiples of 16,
     unless a feature map makes other numbers of them. Tasks are made of those ops alone whose
     products a matrix unit of bf16 gains by: of 16-bit tokens with a state in f32, under `fast-products` also
     of f32 tokens. Their chunks are 64 tokens, 32 under a delta rule or `dplr`, unless

@@ -37,6 +37,8 @@ struct Recurrence {
   explicit Recurrence(StateOp op);
   explicit Recurrence(ReadOp op);
 
+  /// The tokens that the recurrence visits: keys, or the queries of a read.
+  Value rows() const { return key ? key : query; }
   /// The operands with a token dimension.
   SmallVector<Value *> tokenOperands();
   /// True if the states are followed by a running maximum.
