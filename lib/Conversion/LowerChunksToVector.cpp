@@ -367,6 +367,15 @@ void BlockLowering::run() {
     op->erase();
 }
 
+/// Whether a block may pass the buffer, or a view of it, on: then another
+/// `memref.dealloc` may free it.
+static bool isPassedOn(Value buffer) {
+  return llvm::any_of(buffer.getUsers(), [](Operation *user) {
+    return user->hasTrait<OpTrait::IsTerminator>() ||
+           (isa<ViewLikeOpInterface>(user) && isPassedOn(user->getResult(0)));
+  });
+}
+
 /// The buffers of a task's chunks lie on its stack: there are as many calls of
 /// the allocator as chunks otherwise.
 static void moveToStack(scf::ForallOp task) {
@@ -378,8 +387,8 @@ static void moveToStack(scf::ForallOp task) {
     if (!type.hasStaticShape() || !type.getElementType().isIntOrFloat())
       return;
     int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
-    if (!llvm::any_of(op->getUsers(), isChunkOp) || bytes > mostBytes ||
-        taken + bytes > mostOfAll)
+    if (!llvm::any_of(op->getUsers(), isChunkOp) || isPassedOn(op) ||
+        bytes > mostBytes || taken + bytes > mostOfAll)
       return;
     taken += bytes;
     buffers.push_back(op);

@@ -16,8 +16,10 @@
 
 #include "linattn/Dialect/LinAttn.h"
 #include "linattn/Dialect/OperandLoops.h"
+#include "linattn/Transforms/Forms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -50,6 +52,8 @@ private:
     return tensor::ExtractSliceOp::create(b, loc, x, part.offsets, part.sizes,
                                           part.strides);
   }
+  bool isReturned(OpOperand &init);
+  Value ownState(Value state, const Part &part);
   Task emitTask(scf::ForallOp forall, SmallVectorImpl<Part> &inserted);
   OutputNormOp emitNorm(Value rows, Value output);
   void insert(scf::ForallOp forall, ValueRange values, ArrayRef<Part> parts);
@@ -127,6 +131,26 @@ void TaskBuilder::insert(scf::ForallOp forall, ValueRange values,
                                           part.sizes, part.strides);
 }
 
+/// Whether the loop over tasks returns an updated operand: outputs, and a state
+/// that is read afterwards.
+bool TaskBuilder::isReturned(OpOperand &init) {
+  auto structured = cast<DestinationStyleOpInterface>(op);
+  return init.get() == r.output ||
+         !structured.getTiedOpResult(&init).use_empty();
+}
+
+/// The initial state of a task whose last state is not read: memory of its own,
+/// in which it is updated.
+Value TaskBuilder::ownState(Value state, const Part &part) {
+  auto fill = isZeroFill(state) ? state.getDefiningOp<linalg::FillOp>()
+                                : linalg::FillOp();
+  Value empty =
+      tensor::EmptyOp::create(b, loc, part.sizes, getElementTypeOrSelf(state));
+  if (fill)
+    return linalg::FillOp::create(b, loc, fill.value(), empty).getResult(0);
+  return linalg::CopyOp::create(b, loc, slice(state, part), empty).getResult(0);
+}
+
 /// The recurrence of a task, with its results in the parts of the loop's.
 Task TaskBuilder::emitTask(scf::ForallOp forall,
                            SmallVectorImpl<Part> &inserted) {
@@ -142,13 +166,17 @@ Task TaskBuilder::emitTask(scf::ForallOp forall,
     }
     Part part = partOf(x, loops[operand.getOperandNumber()]);
     bool isInit = structured.isDpsInit(&operand);
-    if (isInit) {
-      // The norm takes the place of the outputs in the loop's results.
-      if (x != r.output || !norm)
-        x = forall.getRegionIterArgs()[inserted.size()];
-      inserted.push_back(part);
+    if (isInit && !isReturned(operand)) {
+      operands.push_back(ownState(x, part));
+    } else {
+      if (isInit) {
+        // The norm takes the place of the outputs in the loop's results.
+        if (x != r.output || !norm)
+          x = forall.getRegionIterArgs()[inserted.size()];
+        inserted.push_back(part);
+      }
+      operands.push_back(slice(x, part));
     }
-    operands.push_back(slice(x, part));
     if (isInit)
       types.push_back(operands.back().getType());
   }
@@ -181,13 +209,19 @@ OutputNormOp TaskBuilder::emitNorm(Value rows, Value output) {
 Task TaskBuilder::emit() {
   b.setInsertionPoint(op);
   auto structured = cast<DestinationStyleOpInterface>(op);
-  SmallVector<Value> inits(structured.getDpsInits());
   // Every token is written, which the loop over chunks does not show.
-  if (r.output) {
-    Value output = norm ? norm.getOutput() : r.output;
-    inits.front() =
-        tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, r.output),
-                                getElementTypeOrSelf(output));
+  Value output = norm ? norm.getOutput() : r.output;
+  SmallVector<Value> inits;
+  SmallVector<OpResult> returned;
+  for (OpOperand &init : structured.getDpsInitsMutable()) {
+    if (!isReturned(init))
+      continue;
+    returned.push_back(structured.getTiedOpResult(&init));
+    inits.push_back(init.get() != r.output
+                        ? init.get()
+                        : tensor::EmptyOp::create(
+                              b, loc, tensor::getMixedSizes(b, loc, r.output),
+                              getElementTypeOrSelf(output)));
   }
   auto forall = scf::ForallOp::create(
       b, loc, {size(r.state.state, 0), size(r.state.state, 1)}, inits,
@@ -199,8 +233,12 @@ Task TaskBuilder::emit() {
 
   SmallVector<Part> inserted;
   Task task = emitTask(forall, inserted);
-  SmallVector<Value> values(task.op->getResults());
-  SmallVector<Value> results(forall.getResults());
+  SmallVector<Value> values;
+  for (OpResult result : returned)
+    values.push_back(task.op->getResult(result.getResultNumber()));
+  SmallVector<Value> results(structured.getDpsInits());
+  for (auto [result, all] : llvm::zip_equal(returned, forall.getResults()))
+    results[result.getResultNumber()] = all;
   if (norm) {
     values.front() = task.norm->getResult(0);
     b.replaceOp(norm, results.front());

@@ -39,6 +39,21 @@ func.func @gated_delta(%q: tensor<1x2x48x64xbf16>, %k: tensor<1x2x48x64xbf16>, %
   return %r#0, %r#1 : tensor<1x2x48x32xbf16>, tensor<1x2x64x32xf32>
 }
 
+// A last state that is not read, of any number of tokens: from a state, and from zeros.
+func.func @unread_state(%q: tensor<1x2x?x64xbf16>, %k: tensor<1x2x?x64xbf16>, %v: tensor<1x2x?x64xbf16>, %g: tensor<1x2x?xf32>, %b: tensor<1x2x?xf32>, %o: tensor<1x2x?x64xbf16>, %s: tensor<1x2x64x64xf32>) -> tensor<1x2x?x64xbf16> {
+  %r:2 = linattn.scan %q, %k, %v decay(%g) beta(%b) update(delta) into(%o) init(%s)
+    : (tensor<1x2x?x64xbf16>, tensor<1x2x?x64xbf16>, tensor<1x2x?x64xbf16>, tensor<1x2x?xf32>, tensor<1x2x?xf32>, tensor<1x2x?x64xbf16>, tensor<1x2x64x64xf32>) -> (tensor<1x2x?x64xbf16>, tensor<1x2x64x64xf32>)
+  return %r#0 : tensor<1x2x?x64xbf16>
+}
+func.func @from_zeros(%q: tensor<1x2x?x64xbf16>, %k: tensor<1x2x?x64xbf16>, %v: tensor<1x2x?x64xbf16>, %o: tensor<1x2x?x64xbf16>) -> tensor<1x2x?x64xbf16> {
+  %c = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x2x64x64xf32>
+  %s = linalg.fill ins(%c : f32) outs(%e : tensor<1x2x64x64xf32>) -> tensor<1x2x64x64xf32>
+  %r:2 = linattn.scan %q, %k, %v into(%o) init(%s)
+    : (tensor<1x2x?x64xbf16>, tensor<1x2x?x64xbf16>, tensor<1x2x?x64xbf16>, tensor<1x2x?x64xbf16>, tensor<1x2x64x64xf32>) -> (tensor<1x2x?x64xbf16>, tensor<1x2x64x64xf32>)
+  return %r#0 : tensor<1x2x?x64xbf16>
+}
+
 // A decay per channel: scores within 16 tokens are vectors.
 func.func @channels(%q: tensor<1x2x80x128xbf16>, %k: tensor<1x2x80x128xbf16>, %v: tensor<1x2x80x32xbf16>, %g: tensor<1x2x80x128xf32>, %o: tensor<1x2x80x32xbf16>, %s: tensor<1x2x128x32xf32>) -> (tensor<1x2x80x32xbf16>, tensor<1x2x128x32xf32>) {
   %r:2 = linattn.scan %q, %k, %v decay(%g) into(%o) init(%s)

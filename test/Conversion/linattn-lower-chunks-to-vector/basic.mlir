@@ -87,6 +87,33 @@ func.func @task(%k: memref<1x4x128x16xf32>, %s: memref<1x4x16x16xf32>) {
   return
 }
 
+// A buffer that a branch passes on is freed by what reads it, and stays on the heap.
+
+// CHECK-LABEL: func.func @passed_on(
+// CHECK:         scf.forall
+// CHECK:           scf.if
+// CHECK:             %[[OWN:.+]] = memref.alloc() : memref<1x1x16x16xf32>
+// CHECK:             memref.cast %[[OWN]]
+func.func @passed_on(%k: memref<1x1x16x16xf32>, %s: memref<1x1x16x16xf32>, %full: i1) {
+  scf.forall (%h) in (4) {
+    %state = scf.if %full -> memref<1x1x16x16xf32, strided<[?, ?, ?, ?], offset: ?>> {
+      %own = memref.alloc() : memref<1x1x16x16xf32>
+      memref.copy %s, %own : memref<1x1x16x16xf32> to memref<1x1x16x16xf32>
+      linattn.chunk.update keys(%k) values(%k) into(%own) : (memref<1x1x16x16xf32>, memref<1x1x16x16xf32>, memref<1x1x16x16xf32>) -> ()
+      %cast = memref.cast %own : memref<1x1x16x16xf32> to memref<1x1x16x16xf32, strided<[?, ?, ?, ?], offset: ?>>
+      scf.yield %cast : memref<1x1x16x16xf32, strided<[?, ?, ?, ?], offset: ?>>
+    } else {
+      %cast = memref.cast %s : memref<1x1x16x16xf32> to memref<1x1x16x16xf32, strided<[?, ?, ?, ?], offset: ?>>
+      scf.yield %cast : memref<1x1x16x16xf32, strided<[?, ?, ?, ?], offset: ?>>
+    }
+    %base, %offset, %sizes:4, %strides:4 = memref.extract_strided_metadata %state : memref<1x1x16x16xf32, strided<[?, ?, ?, ?], offset: ?>> -> memref<f32>, index, index, index, index, index, index, index, index, index
+    scf.if %full {
+      memref.dealloc %base : memref<f32>
+    }
+  }
+  return
+}
+
 // Rows that are read vector by vector are prefetched, too.
 
 // CHECK-LABEL: func.func @kept(

@@ -33,6 +33,32 @@ func.func @dynamic(%q: tensor<?x4x?x16xf32>, %s: tensor<?x4x16x16xf32>) -> (tens
   return %r#0, %r#1 : tensor<?x4x?x16xf32>, tensor<?x4x16x16xf32>
 }
 
+// A task owns a state that is not read afterwards: zeros, or a copy of its part.
+
+// CHECK-LABEL: func.func @from_zeros(
+// CHECK-NOT:     linalg.fill
+// CHECK:         scf.forall {{.*}} shared_outs(%{{[^,]+}}) -> (tensor<2x4x32x16xf32>)
+// CHECK:           %[[OWN:.+]] = linalg.fill {{.*}} -> tensor<1x1x16x16xf32>
+// CHECK:           scf.for {{.*}}%[[OWN]]
+func.func @from_zeros(%q: tensor<2x4x32x16xf32>) -> tensor<2x4x32x16xf32> {
+  %c = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x4x16x16xf32>
+  %s = linalg.fill ins(%c : f32) outs(%e : tensor<2x4x16x16xf32>) -> tensor<2x4x16x16xf32>
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<2x4x32x16xf32>, tensor<2x4x32x16xf32>, tensor<2x4x32x16xf32>, tensor<2x4x32x16xf32>, tensor<2x4x16x16xf32>) -> (tensor<2x4x32x16xf32>, tensor<2x4x16x16xf32>)
+  return %r#0 : tensor<2x4x32x16xf32>
+}
+
+// CHECK-LABEL: func.func @unread_state(
+// CHECK-SAME:      %[[S:[^:,]+]]: tensor<2x4x16x16xf32>) -> tensor<2x4x?x16xf32>
+// CHECK:         scf.forall {{.*}} shared_outs(%{{[^,]+}}) -> (tensor<2x4x?x16xf32>)
+// CHECK:           %[[PART:.+]] = tensor.extract_slice %[[S]]
+// CHECK:           %[[OWN:.+]] = linalg.copy ins(%[[PART]]
+// CHECK:           scf.for {{.*}}%[[OWN]]
+func.func @unread_state(%q: tensor<2x4x?x16xf32>, %s: tensor<2x4x16x16xf32>) -> tensor<2x4x?x16xf32> {
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>, tensor<2x4x16x16xf32>) -> (tensor<2x4x?x16xf32>, tensor<2x4x16x16xf32>)
+  return %r#0 : tensor<2x4x?x16xf32>
+}
+
 // Two heads of queries read a state: a loop within the chunk, whose keys and values are packed once.
 
 // CHECK-LABEL: func.func @grouped(
