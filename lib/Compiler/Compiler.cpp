@@ -308,6 +308,15 @@ static llvm::Error setDefaults(CompilerOptions &options) {
   return error;
 }
 
+bool Compiler::hasMatrixUnit() {
+  CompilerOptions options;
+  if (llvm::Error error = setDefaults(options)) {
+    llvm::consumeError(std::move(error)); // Compilation reports it.
+    return false;
+  }
+  return resolveMatrixUnit(options) != MatrixUnit::None;
+}
+
 llvm::Expected<Kernel> Compiler::compile(llvm::StringRef text,
                                          llvm::StringRef entry,
                                          llvm::StringRef fileName) const {

@@ -21,6 +21,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
@@ -42,7 +43,8 @@ static StateUse findUse(Operation *op, Value state) {
   linalg::FillOp fill;
   bool onlyFilled = true, onlyFreed = isAllocated;
   for (Operation *user : state.getUsers()) {
-    if (user == op || isa<memref::DeallocOp, memref::DimOp>(user))
+    if (user == op || isa<memref::DeallocOp, memref::DimOp>(user) ||
+        insideMutuallyExclusiveRegions(user, op))
       continue;
     auto candidate = dyn_cast<linalg::FillOp>(user);
     bool isBefore =
@@ -60,7 +62,7 @@ static StateUse findUse(Operation *op, Value state) {
   use.endsUnused = onlyFreed && isNamedOnce;
   if (fill && onlyFilled && isNamedOnce &&
       matchPattern(fill.getInputs().front(), m_AnyZeroFloat()) &&
-      isLeftAlone(fill, op))
+      (isAllocated || isLeftAlone(fill, op)))
     use.zeroFill = fill;
   return use;
 }

@@ -91,6 +91,7 @@ static void addChunkTasks(OpPassManager &functions,
   expand.tasks = true;
   expand.matrixUnit = forUnit;
   expand.whereMeasured = options.whereMeasured;
+  expand.tokens = options.tokens;
   // Dot products of f32 tokens, three for one, would take longer than FMAs.
   expand.fastProducts =
       options.fastProducts && options.matrixUnit != ::linattn::MatrixUnit::Dot;

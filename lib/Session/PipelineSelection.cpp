@@ -118,6 +118,7 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
   cpu.matrixUnit = resolveMatrixUnit(options);
   cpu.whereMeasured = options.matrixUnit == MatrixUnit::Auto;
   cpu.fastProducts = options.math == Math::Fast;
+  cpu.tokens = options.hints.tokens;
   if (options.target == Target::Trace)
     return mlir::linattn::buildTracePipeline(pm, cpu);
   mlir::linattn::buildCPUPipeline(pm, cpu);

@@ -53,7 +53,8 @@ private:
                                           part.strides);
   }
   bool isReturned(OpOperand &init);
-  Value ownState(Value state, const Part &part);
+  Value initOf(OpOperand &init, const Part &part, scf::ForallOp forall,
+               SmallVectorImpl<Part> &inserted);
   Task emitTask(scf::ForallOp forall, SmallVectorImpl<Part> &inserted);
   OutputNormOp emitNorm(Value rows, Value output);
   void insert(scf::ForallOp forall, ValueRange values, ArrayRef<Part> parts);
@@ -139,16 +140,31 @@ bool TaskBuilder::isReturned(OpOperand &init) {
          !structured.getTiedOpResult(&init).use_empty();
 }
 
-/// The initial state of a task whose last state is not read: memory of its own,
-/// in which it is updated.
-Value TaskBuilder::ownState(Value state, const Part &part) {
-  auto fill = isZeroFill(state) ? state.getDefiningOp<linalg::FillOp>()
-                                : linalg::FillOp();
-  Value empty =
-      tensor::EmptyOp::create(b, loc, part.sizes, getElementTypeOrSelf(state));
-  if (fill)
-    return linalg::FillOp::create(b, loc, fill.value(), empty).getResult(0);
-  return linalg::CopyOp::create(b, loc, slice(state, part), empty).getResult(0);
+/// An output or a state of a task: its part of the loop's result, or memory of
+/// its own if the last state is not read. States that start at zero do so in
+/// each task, which may find that it need not read them.
+Value TaskBuilder::initOf(OpOperand &init, const Part &part,
+                          scf::ForallOp forall,
+                          SmallVectorImpl<Part> &inserted) {
+  Value x = init.get(), own;
+  if (isReturned(init)) {
+    own = forall.getRegionIterArgs()[inserted.size()];
+    inserted.push_back(part);
+  }
+  // The norm takes the place of the outputs in the loop's results.
+  if (x == r.output)
+    return slice(norm ? x : own, part);
+  if (own)
+    own = slice(own, part);
+  else
+    own = tensor::EmptyOp::create(b, loc, part.sizes, getElementTypeOrSelf(x));
+  if (isZeroFill(x))
+    return linalg::FillOp::create(
+               b, loc, x.getDefiningOp<linalg::FillOp>().value(), own)
+        .getResult(0);
+  if (isReturned(init))
+    return own;
+  return linalg::CopyOp::create(b, loc, slice(x, part), own).getResult(0);
 }
 
 /// The recurrence of a task, with its results in the parts of the loop's.
@@ -165,20 +181,12 @@ Task TaskBuilder::emitTask(scf::ForallOp forall,
       continue;
     }
     Part part = partOf(x, loops[operand.getOperandNumber()]);
-    bool isInit = structured.isDpsInit(&operand);
-    if (isInit && !isReturned(operand)) {
-      operands.push_back(ownState(x, part));
-    } else {
-      if (isInit) {
-        // The norm takes the place of the outputs in the loop's results.
-        if (x != r.output || !norm)
-          x = forall.getRegionIterArgs()[inserted.size()];
-        inserted.push_back(part);
-      }
+    if (!structured.isDpsInit(&operand)) {
       operands.push_back(slice(x, part));
+      continue;
     }
-    if (isInit)
-      types.push_back(operands.back().getType());
+    operands.push_back(initOf(operand, part, forall, inserted));
+    types.push_back(operands.back().getType());
   }
   Task task{cloneStructured(b, op, types, operands), {}};
   if (r.offsets)
@@ -209,19 +217,20 @@ OutputNormOp TaskBuilder::emitNorm(Value rows, Value output) {
 Task TaskBuilder::emit() {
   b.setInsertionPoint(op);
   auto structured = cast<DestinationStyleOpInterface>(op);
-  // Every token is written, which the loop over chunks does not show.
-  Value output = norm ? norm.getOutput() : r.output;
   SmallVector<Value> inits;
   SmallVector<OpResult> returned;
   for (OpOperand &init : structured.getDpsInitsMutable()) {
     if (!isReturned(init))
       continue;
     returned.push_back(structured.getTiedOpResult(&init));
-    inits.push_back(init.get() != r.output
-                        ? init.get()
-                        : tensor::EmptyOp::create(
-                              b, loc, tensor::getMixedSizes(b, loc, r.output),
-                              getElementTypeOrSelf(output)));
+    inits.push_back(init.get());
+    bool isOutput = init.get() == r.output;
+    // Tasks write every token, and every state that starts at zero.
+    if (isOutput || isZeroFill(init.get()))
+      inits.back() = tensor::EmptyOp::create(
+          b, loc, tensor::getMixedSizes(b, loc, init.get()),
+          getElementTypeOrSelf(isOutput && norm ? norm.getOutput()
+                                                : init.get()));
   }
   auto forall = scf::ForallOp::create(
       b, loc, {size(r.state.state, 0), size(r.state.state, 1)}, inits,

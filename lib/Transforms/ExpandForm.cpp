@@ -54,22 +54,23 @@ static int64_t chunkOf(std::optional<ConfigAttr> config, int64_t otherwise) {
 /// Replaces a scan, a state or a read by its loop: over chunks or, if `why`
 /// says what is against them, over tokens.
 template <typename Op>
-static void expand(RewriterBase &rewriter, Op op, int64_t chunkSize,
-                   StringRef why, bool exact = false, bool forUnit = false,
-                   OutputNormOp norm = {}) {
-  int64_t chunk = chunkOf(op.getConfig(), chunkSize);
+static void expand(RewriterBase &rewriter, Op op, ExpansionOptions options,
+                   StringRef why = "") {
+  options.chunk = chunkOf(op.getConfig(), options.chunk);
+  options.byToken = !why.empty();
   std::string becomes = ("becomes a loop over tokens: " + why).str();
   if (why.empty())
-    becomes = llvm::formatv("becomes a loop over chunks of {0} tokens", chunk);
-  if (forUnit)
+    becomes = llvm::formatv("becomes a loop over chunks of {0} tokens",
+                            options.chunk);
+  if (options.forUnit)
     becomes += ", and stays as it is for those that fill none";
+  if (options.fewest)
+    becomes += llvm::formatv(", and for fewer than {0}", options.fewest);
   remark::passed(op.getLoc(), remarkNamed("expand-form")) << becomes;
   Recurrence recurrence(op);
-  Expansion expansion(rewriter, recurrence, chunk, !why.empty(), exact, forUnit,
-                      norm);
-  SmallVector<Value> results = expansion.emit();
-  if (norm) {
-    rewriter.replaceOp(norm, results.front());
+  SmallVector<Value> results = Expansion(rewriter, recurrence, options).emit();
+  if (options.norm) {
+    rewriter.replaceOp(options.norm, results.front());
     results.front() = recurrence.output; // Nothing else reads them.
   }
   rewriter.replaceOp(op, results);
@@ -87,7 +88,7 @@ struct ExpandScan : OpRewritePattern<ScanOp> {
       return rewriter.notifyMatchFailure(op, "not on tensors");
     if (op.getEvery())
       return rewriter.notifyMatchFailure(op, "its snapshots are not expanded");
-    expand(rewriter, op, chunkSize, whyNotForm(op, Form::Chunk));
+    expand(rewriter, op, {chunkSize}, whyNotForm(op, Form::Chunk));
     return success();
   }
 
@@ -102,7 +103,7 @@ struct ExpandState : OpRewritePattern<StateOp> {
                                 PatternRewriter &rewriter) const override {
     if (!op.hasPureTensorSemantics())
       return rewriter.notifyMatchFailure(op, "not on tensors");
-    expand(rewriter, op, chunkSize,
+    expand(rewriter, op, {chunkSize},
            ::linattn::whyNot(::linattn::Schedule::Chunk, getTraits(op)));
     return success();
   }
@@ -167,9 +168,13 @@ private:
           why = whyNoMatrixUnit(Recurrence(part), fastProducts);
         if (why.empty() && matrixUnit && whereMeasured)
           why = whyNotMeasured(Recurrence(part));
-        if (why.empty() && matrixUnit && fillsNoChunk(part)) {
-          op->setDiscardableAttr(kRestAttrName, UnitAttr::get(&getContext()));
-          why = "its tokens fill no chunk";
+        std::string few;
+        if (why.empty() && matrixUnit && hasFewTokens(part)) {
+          // From zeros a sequence in a task is the op itself, too.
+          if (!startsAtZero(part))
+            op->setDiscardableAttr(kRestAttrName, UnitAttr::get(&getContext()));
+          few = llvm::formatv("it has fewer than {0} tokens", fewestOf(part));
+          why = few;
         }
         if (why.empty())
           return found.push_back(op);
@@ -191,25 +196,53 @@ private:
     return type.getIntOrFloatBitWidth() == 16;
   }
 
+  /// The tokens of a call, or of all its packed sequences; 0: unknown.
+  int64_t tokensOf(const Recurrence &r) {
+    int64_t known = cast<ShapedType>(r.rows().getType()).getDimSize(2);
+    return ShapedType::isDynamic(known) ? tokens : known;
+  }
+
   template <typename Op>
-  static bool fillsNoChunk(Op op) {
+  static bool startsAtZero(Op op) {
     Recurrence r(op);
-    int64_t tokens = cast<ShapedType>(r.rows().getType()).getDimSize(2);
-    return !r.offsets && !ShapedType::isDynamic(tokens) &&
-           tokens < chunkOf(op.getConfig(), chunkOfMatrixUnit(r));
+    return r.key && llvm::all_of(r.state.present(), isZeroFill);
+  }
+
+  /// The fewest tokens of a sequence that run in chunks of a matrix unit.
+  template <typename Op>
+  static int64_t fewestOf(Op op) {
+    int64_t fewest = chunkOf(op.getConfig(), chunkOfMatrixUnit(Recurrence(op)));
+    if (!startsAtZero(op))
+      return fewest;
+    auto states = op->getResults().drop_front(isa<ScanOp>(op) ? 1 : 0);
+    bool returnsState =
+        llvm::any_of(states, [](Value state) { return !state.use_empty(); });
+    return std::max(fewest, ::linattn::fewestUnitTokens(returnsState));
+  }
+
+  template <typename Op>
+  bool hasFewTokens(Op op) {
+    int64_t known = tokensOf(Recurrence(op));
+    return known && known < fewestOf(op);
   }
 
   template <typename Op>
   void expandTask(RewriterBase &rewriter, Op op) {
     Recurrence r(op);
-    int64_t chunk = matrixUnit ? chunkOfMatrixUnit(r) : chunkSize;
+    ExpansionOptions options{matrixUnit ? chunkOfMatrixUnit(r) : chunkSize};
+    options.exact = true;
+    options.forUnit = matrixUnit;
+    if (matrixUnit && (r.offsets || !tokensOf(r))) {
+      options.mayLackChunk = !startsAtZero(op);
+      options.fewest = startsAtZero(op) ? fewestOf(op) : 0;
+    }
     Task task = makeTasks(rewriter, r, takeNorm(rewriter, r));
+    options.norm = task.norm;
     // Behind the norm's operands, too.
     rewriter.setInsertionPointAfter(task.op);
     if (task.norm)
       rewriter.setInsertionPointAfter(task.norm);
-    expand(rewriter, cast<Op>(task.op), chunk, "", /*exact=*/true,
-           /*forUnit=*/matrixUnit, task.norm);
+    expand(rewriter, cast<Op>(task.op), options);
     ++numExpanded;
   }
 

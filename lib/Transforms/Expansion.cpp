@@ -20,20 +20,48 @@ SmallVector<Value> Expansion::emit() {
   CarriedValues carried{norm ? norm.getOutput() : r.output, r.state.state,
                         r.state.normalizer, r.state.runningMax};
   Span tokens{b.getIndexAttr(0), batches(), index(0), length()};
-  if (!forUnit)
+  if (!options.forUnit)
     return resultsOf(emitSpan(tokens, carried));
-  Span rest = splitRest(tokens);
-  if (getConstantIntValue(length())) {
-    carried = emitSpan(tokens, carried);
+  return options.fewest ? emitFewOrChunks(tokens, carried)
+                        : emitForUnit(tokens, carried);
+}
+
+/// Full chunks, and the op itself on the tokens behind them.
+SmallVector<Value> Expansion::emitForUnit(const Span &tokens,
+                                          CarriedValues carried) {
+  Span whole = tokens;
+  Span rest = splitRest(whole);
+  if (!options.mayLackChunk) {
+    carried = emitSpan(whole, carried);
   } else {
-    // Without a full chunk the state is not packed in front of the loop.
+    // Then the state is not packed in front of the loop.
     Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
-                                       tokens.begin, tokens.end);
+                                       whole.begin, whole.end);
     carried = either(
-        some, carried, [&] { return emitSpan(tokens, carried); },
+        some, carried, [&] { return emitSpan(whole, carried); },
         [&] { return carried; });
   }
   return emitRest(rest, resultsOf(carried));
+}
+
+/// The op itself if there are few tokens, which knows that it starts at zero;
+/// chunks otherwise.
+SmallVector<Value> Expansion::emitFewOrChunks(const Span &tokens,
+                                              const CarriedValues &carried) {
+  Value areFew = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                       tokens.end, index(options.fewest));
+  // Each side fills the state, so that vectors find the fill in front of them.
+  auto fromZeros = [&] {
+    CarriedValues zeros = carried;
+    for (Value *state : {&zeros.state, &zeros.normalizer})
+      if (*state)
+        *state = b.clone(*state->getDefiningOp())->getResult(0);
+    return zeros;
+  };
+  return either(
+      areFew, carried.present(),
+      [&] { return emitRest(tokens, fromZeros().present()); },
+      [&] { return emitForUnit(tokens, fromZeros()); });
 }
 
 /// Queries alone leave the state as it is.
@@ -43,17 +71,18 @@ SmallVector<Value> Expansion::resultsOf(const CarriedValues &carried) {
 
 /// The chunks of a span, from and to states as the op has them.
 CarriedValues Expansion::emitSpan(const Span &span, CarriedValues carried) {
-  carried.state = padded(r.state.state, {2, 3});
-  if (Value normalizer = r.state.normalizer)
+  Value state = carried.state, normalizer = carried.normalizer;
+  carried.state = padded(state, {2, 3});
+  if (normalizer)
     carried.normalizer = expandColumn(b, loc, padded(normalizer, {2}));
   if (r.offsets || r.indices)
     carried = emitSequences(carried);
   else
     carried = emitChunks(span, carried);
-  carried.state = unpadded(carried.state, r.state.state);
-  if (carried.normalizer)
-    carried.normalizer = unpadded(collapseColumn(b, loc, carried.normalizer),
-                                  r.state.normalizer);
+  carried.state = unpadded(carried.state, state);
+  if (normalizer)
+    carried.normalizer =
+        unpadded(collapseColumn(b, loc, carried.normalizer), normalizer);
   return carried;
 }
 
@@ -65,7 +94,7 @@ Value Expansion::padded(Value state, ArrayRef<int64_t> dims) {
   for (int64_t dim : dims)
     if (std::optional<int64_t> size = getConstantIntValue(sizes[dim]))
       whole[dim] = b.getIndexAttr(llvm::alignTo(*size, kTileRows));
-  if (!forUnit || whole == sizes)
+  if (!options.forUnit || whole == sizes)
     return state;
   Value zeros = filled(b, loc, whole, getElementTypeOrSelf(state), 0.0);
   SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
@@ -99,18 +128,26 @@ Expansion::loop(Value from, Value to, int64_t step, CarriedValues carried,
   return carried.with(loop.getResults());
 }
 
+SmallVector<Value>
+Expansion::either(Value condition, ValueRange like,
+                  function_ref<SmallVector<Value>()> emitThen,
+                  function_ref<SmallVector<Value>()> emitElse) {
+  auto branch = scf::IfOp::create(b, loc, like.getTypes(), condition,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, loc, emitThen());
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, loc, emitElse());
+  return branch.getResults();
+}
+
 CarriedValues Expansion::either(Value condition, CarriedValues carried,
                                 function_ref<CarriedValues()> emitThen,
                                 function_ref<CarriedValues()> emitElse) {
-  auto branch = scf::IfOp::create(
-      b, loc, ValueRange(carried.present()).getTypes(), condition,
-      /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, loc, emitThen().present());
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, loc, emitElse().present());
-  return carried.with(branch.getResults());
+  return carried.with(either(
+      condition, carried.present(), [&] { return emitThen().present(); },
+      [&] { return emitElse().present(); }));
 }
 
 //===----------------------------------------------------------------------===//
@@ -252,7 +289,7 @@ SmallVector<Value> Expansion::emitRest(const Span &rest,
 //===----------------------------------------------------------------------===//
 
 CarriedValues Expansion::emitChunks(const Span &span, CarriedValues carried) {
-  if (exact)
+  if (options.exact)
     return emitExactChunks(span, carried);
   // A single chunk needs no loop.
   std::optional<int64_t> begin = getConstantIntValue(span.begin),
@@ -277,7 +314,7 @@ CarriedValues Expansion::emitExactChunks(const Span &span,
           return emitChunk(span, position, b.getIndexAttr(tokens), carried);
         });
   };
-  if (forUnit)
+  if (options.forUnit)
     return chunksOf(span.begin, span.end, chunk, carried);
   if (std::optional<int64_t> end = getConstantIntValue(span.end)) {
     Value whole = index(*end / chunk * chunk);
@@ -367,11 +404,11 @@ CarriedValues Expansion::emitChunk(const Span &span, Value position,
     part.output =
         tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, output),
                                 getElementTypeOrSelf(r.state.state));
-  ChunkSteps steps(b, part, carried, /*headByHead=*/exact,
-                   /*scalesOutputs=*/forUnit);
-  CarriedValues next = !r.key    ? steps.emitQueries()
-                       : byToken ? steps.emitToken()
-                                 : steps.emitProducts();
+  ChunkSteps steps(b, part, carried, /*headByHead=*/options.exact,
+                   /*scalesOutputs=*/options.forUnit);
+  CarriedValues next = !r.key            ? steps.emitQueries()
+                       : options.byToken ? steps.emitToken()
+                                         : steps.emitProducts();
   if (!carried.output)
     return next;
   if (norm)

@@ -17,15 +17,32 @@
 
 namespace mlir::linattn {
 
+/// How a recurrence becomes chunks.
+struct ExpansionOptions {
+  int64_t chunk;
+  /// Every token is a chunk.
+  bool byToken = false;
+  /// Every chunk has a static number of tokens.
+  bool exact = false;
+  /// Head sizes are whole tiles, outputs are scaled, and the op itself takes
+  /// the tokens that fill no chunk.
+  bool forUnit = false;
+  /// With `forUnit`: there may be no full chunk.
+  bool mayLackChunk = false;
+  /// With `forUnit`: the op itself takes all tokens if they are fewer, from a
+  /// fill with zero. At least a chunk, or 0: never.
+  int64_t fewest = 0;
+  /// That of the outputs, whose place it takes, or null.
+  OutputNormOp norm = {};
+};
+
 /// Builds the loops around the chunks of one recurrence.
 class Expansion {
 public:
-  /// `norm`, if not null, is that of the outputs, whose place it takes.
-  Expansion(OpBuilder &b, const Recurrence &recurrence, int64_t chunk,
-            bool byToken, bool exact, bool forUnit, OutputNormOp norm = {})
-      : b(b), loc(recurrence.op->getLoc()), r(recurrence), norm(norm),
-        chunk(byToken ? 1 : chunk), byToken(byToken), exact(exact),
-        forUnit(forUnit) {}
+  Expansion(OpBuilder &b, const Recurrence &recurrence,
+            const ExpansionOptions &options)
+      : b(b), loc(recurrence.op->getLoc()), r(recurrence), options(options),
+        norm(options.norm), chunk(options.byToken ? 1 : options.chunk) {}
 
   /// The results of the op.
   SmallVector<Value> emit();
@@ -37,6 +54,9 @@ private:
     Value begin, end;
   };
 
+  SmallVector<Value> emitForUnit(const Span &tokens, CarriedValues carried);
+  SmallVector<Value> emitFewOrChunks(const Span &tokens,
+                                     const CarriedValues &carried);
   SmallVector<Value> resultsOf(const CarriedValues &carried);
   CarriedValues emitSpan(const Span &span, CarriedValues carried);
   Span splitRest(Span &tokens);
@@ -52,7 +72,11 @@ private:
   OpFoldResult tokensFrom(const Span &span, Value position);
   CarriedValues loop(Value from, Value to, int64_t step, CarriedValues carried,
                      function_ref<CarriedValues(Value, CarriedValues)> body);
-  /// A branch, each side of which yields what a loop carries.
+  /// The results of a branch, as many as `like`, of the same types.
+  SmallVector<Value> either(Value condition, ValueRange like,
+                            function_ref<SmallVector<Value>()> emitThen,
+                            function_ref<SmallVector<Value>()> emitElse);
+  /// The same for what a loop carries.
   CarriedValues either(Value condition, CarriedValues carried,
                        function_ref<CarriedValues()> emitThen,
                        function_ref<CarriedValues()> emitElse);
@@ -84,14 +108,9 @@ private:
   OpBuilder &b;
   Location loc;
   Recurrence r;
+  ExpansionOptions options;
   OutputNormOp norm;
   int64_t chunk;
-  bool byToken;
-  /// Whether every chunk has a static number of tokens.
-  bool exact;
-  /// Whether head sizes are to be whole tiles, outputs are scaled, and the op
-  /// itself takes the tokens that fill no chunk.
-  bool forUnit;
 };
 
 } // namespace mlir::linattn

@@ -153,9 +153,13 @@ StringRef mlir::linattn::whyNoMatrixUnit(QuadraticOp op) {
     return "its head sizes are not known, or fill no tile of 16";
   if (op.getConfig() && op.getConfig()->getForm() == Form::Token)
     return "it takes one query at a time";
-  if (int64_t queries = size(op.getQuery(), 2);
-      !ShapedType::isDynamic(queries) && queries < kTileRows)
+  int64_t queries = size(op.getQuery(), 2);
+  if (!ShapedType::isDynamic(queries) && queries < kTileRows)
     return "its queries fill no tile of 16";
+  // `linattn-reassociate` leaves them to this form at run time.
+  if (ShapedType::isDynamic(queries) && op.getWeights() == Weights::Linear &&
+      !op.getCausal() && !op.getPattern())
+    return "it takes as many tokens as are too few for a state";
   return {};
 }
 

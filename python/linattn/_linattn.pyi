@@ -158,6 +158,9 @@ def public_functions(text: str, file_name: str, trusted: bool = True) -> list[st
 def clear_cache() -> None:
     """Forgets the compiled code in memory; kernels in use live on."""
 
+def has_matrix_unit() -> bool:
+    """Whether kernels of the CPU may have products in a matrix unit."""
+
 def cache_stats() -> dict[str, int]: ...
 def disk_cache() -> dict[str, Any]:
     """The folder of compiled code, why there is none, and its size."""

@@ -389,6 +389,8 @@ void linattn::python::registerKernel(nb::module_ &module) {
   module.def(
       "clear_cache", [] { Compiler::clearMemoryCache(); },
       "Forgets the compiled code in memory; kernels in use live on.");
+  module.def("has_matrix_unit", &Compiler::hasMatrixUnit,
+             "Whether kernels of the CPU may have products in a matrix unit.");
   module.def("cache_stats", [] {
     CacheStats stats = Compiler::getCacheStats();
     nb::dict result;

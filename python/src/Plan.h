@@ -91,7 +91,7 @@ public:
   /// `build(dtype, {dimension: extent or None}, [(alternative, rank, dtype)],
   /// on_device, sequences, tokens)` compiles a kernel. Extents are None where
   /// it must take any extent. The list has the operands other than tokens.
-  /// `sequences` and `tokens` are lower bounds of a GPU's call, 0 where they do
+  /// `sequences` and `tokens` are lower bounds of the call's, 0 where they do
   /// not matter.
   nanobind::object build;
   DimNames names;

@@ -11,6 +11,8 @@
 #include "Interrupts.h"
 #include "KernelObject.h"
 #include "Libraries.h"
+#include "linattn/Analysis/CostModel.h"
+#include "linattn/Compiler/Compiler.h"
 
 namespace nb = nanobind;
 using namespace linattn;
@@ -170,6 +172,23 @@ static int64_t getTokenClass(int64_t tokens) {
   return tokens <= few ? few : tokens < many ? some : getSizeClass(tokens);
 }
 
+/// Whether the number of tokens decides between a matrix unit and vectors: of a
+/// recurrence of 16-bit tokens from zeros.
+bool PlanCall::dividesByTokens() const {
+  static const bool hasUnit = Compiler::hasMatrixUnit();
+  bool isRecurrence = plan.fixesHeads && !plan.state.empty();
+  return hasUnit && isRecurrence && !plan.hasState &&
+         (binder.dtype == DType::F16 || binder.dtype == DType::BF16);
+}
+
+/// The least number of tokens of a class, for which a CPU's kernel is compiled:
+/// a kernel of vectors, which takes half the time to compile, or chunks of a
+/// matrix unit.
+static int64_t getUnitClass(int64_t tokens, bool returnsState) {
+  int64_t many = fewestUnitTokens(returnsState);
+  return tokens < many ? 1 : many;
+}
+
 /// Decoding calls, with one token or a few that continue a state, get kernels
 /// for their exact numbers of heads and tokens: every microsecond counts.
 std::shared_ptr<Plan::Entry> PlanCall::findKernel() {
@@ -184,7 +203,9 @@ std::shared_ptr<Plan::Entry> PlanCall::findKernel() {
   // A GPU's schedules depend on classes of the call's sizes.
   bool chooses = place.isDevice() || plan.emulatesDevice;
   key.push_back(chooses ? getSizeClass(getSequences()) : 0);
-  key.push_back(chooses ? getTokenClass(tokens) : 0);
+  key.push_back(chooses             ? getTokenClass(tokens)
+                : dividesByTokens() ? getUnitClass(tokens, plan.returnsState)
+                                    : 0);
   for (size_t i = 0; i < plan.names.size(); ++i) {
     bool fixed = true;
     switch (plan.names.classOf(static_cast<DimNames::Id>(i))) {

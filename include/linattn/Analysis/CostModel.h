@@ -28,6 +28,12 @@ constexpr int64_t largestWhole = 256;
 /// The longest sequence that may run token by token where longer ones do not.
 constexpr int64_t largestFew = 64;
 
+/// The fewest tokens of a sequence from zeros that run in chunks of a matrix
+/// unit: vectors read no state there, and write none that is not returned.
+constexpr int64_t fewestUnitTokens(bool returnsState) {
+  return returnsState ? 64 : 128;
+}
+
 /// A comparison of the two forms that is cheap enough for run time: reassociate
 /// when
 ///   quadratic · up(Nq) · (Nk + keyOffset)  >  linear · (Nq + Nk) + fixed

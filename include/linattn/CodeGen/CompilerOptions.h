@@ -25,11 +25,12 @@ namespace linattn {
 /// an NVIDIA GPU, on views of its memory.
 enum class Target { CPU, Reference, Trace, NVVMEmulated, NVVM, Linalg };
 
-/// Sizes and rates by which schedules of a GPU are chosen, where types and the
-/// chip's name leave them open. 0: unknown.
+/// Sizes and rates by which schedules are chosen, where types and the chip's
+/// name leave them open. 0: unknown.
 struct ScheduleHints {
   /// Sequences (or states) and tokens of a call whose module leaves them open.
-  /// The kernel works for any other number, too.
+  /// The kernel works for any other number, too. On a CPU `tokens` decides
+  /// whether a recurrence from zeros has a matrix unit.
   int64_t sequences = 0, tokens = 0;
   /// Multiprocessors of the device, and bandwidth of its memory in GB/s.
   int64_t multiprocessors = 0, bandwidth = 0;
@@ -62,8 +63,8 @@ struct CompilerOptions {
   /// For NVVM: the chip to compile for, "sm_90". If empty, the chip that
   /// LINATTN_CHIP in the environment names, or the current device.
   std::string chip;
-  /// For kernels of a GPU. Where `chip` is empty, the driver provides the
-  /// numbers of the device that are 0.
+  /// Where `chip` is empty, a GPU's driver provides the numbers of the device
+  /// that are 0.
   ScheduleHints hints;
   /// For kernels of a GPU: how tiles are copied to shared memory for `wgmma`,
   /// "cp_async" or "tma" (docs/GPU.md).

@@ -72,6 +72,10 @@ public:
 
   const CompilerOptions &getOptions() const { return options; }
 
+  /// Whether kernels of a CPU may have products in a matrix unit by default:
+  /// LINATTN_MATRIX_UNIT names one, or auto, that this process may use.
+  static bool hasMatrixUnit();
+
   static CacheStats getCacheStats();
   /// The folder of the kernels of `options`, and the bytes it holds. An error
   /// if LINATTN_CACHE_SIZE is not a size.

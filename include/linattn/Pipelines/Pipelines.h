@@ -112,6 +112,11 @@ struct CPUPipelineOptions : EntryPipelineOptions,
       *this, "where-measured",
       llvm::cl::desc("A matrix unit takes what was measured to gain by it"),
       llvm::cl::init(false)};
+  Option<int64_t> tokens{
+      *this, "tokens",
+      llvm::cl::desc("Tokens of a call whose types leave them open, by which a "
+                     "matrix unit is chosen; 0: unknown"),
+      llvm::cl::init(0)};
 };
 
 struct ReferencePipelineOptions

@@ -33,9 +33,14 @@ def LinAttnExpandFormPass
     A `linattn.output_norm` that alone reads the outputs is applied to the rows of each
     chunk, which are then rounded behind it alone.
 
+    A task owns a state that is not read afterwards, and fills one that starts at zero.
+
     Under `matrix-unit` only full chunks are expanded. A copy of the op processes the remainder,
-    in the same task. An op of fewer tokens than a chunk stays; the attribute `linattn.rest`
-    lets `linattn-select-form` choose the form that a remainder has. The option
+    in the same task. It takes all tokens of a sequence from zeros that has fewer than 64, or 128 if
+    its state is not read afterwards: vectors then read no state. An op of fewer tokens than that, or
+    than a chunk, stays; where a state is given, the attribute `linattn.rest` lets
+    `linattn-select-form` choose the form that a remainder has. `tokens` says how many a call has where
+    types leave it open. The option
     `where-measured` excludes decays per channel, normalisers, feature maps, transitions and
     gates of their own, one head of one sequence, head sizes that zeros fill up, and
     attention over all keys. Zeros fill up other head sizes of 32 or more to multiples of 16,
@@ -78,7 +83,9 @@ def LinAttnExpandFormPass
     Option<"fastProducts", "fast-products", "bool", /*default=*/"false",
            "With matrix-unit: also for those of f32 tokens">,
     Option<"whereMeasured", "where-measured", "bool", /*default=*/"false",
-           "With matrix-unit: only for what was measured to gain by it">
+           "With matrix-unit: only for what was measured to gain by it">,
+    Option<"tokens", "tokens", "int64_t", /*default=*/"0",
+           "With matrix-unit: tokens of a call whose types leave them open; 0: unknown">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",

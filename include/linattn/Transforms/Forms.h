@@ -18,9 +18,9 @@ namespace mlir::linattn {
 /// On a scan and the norm behind it: the scan's kernel applies the norm.
 constexpr StringLiteral kEpilogueAttrName = "linattn.epilogue";
 
-/// On a scan of too few tokens for a chunk of a matrix unit: its form is that
-/// of the tokens behind such chunks, so that the bits of a sequence do not
-/// depend on what is known of its length.
+/// On a scan from a given state of too few tokens for a chunk of a matrix unit:
+/// its form is that of the tokens behind such chunks, so that the bits of a
+/// sequence do not depend on what is known of its length.
 constexpr StringLiteral kRestAttrName = "linattn.rest";
 
 /// Rows of a tile of a matrix unit.

@@ -11,6 +11,7 @@ import dataclasses
 import math
 from functools import partial
 
+from .. import _linattn
 from .._core._checks import UnsupportedError, check_choice, check_legal_form, check_number, check_positive
 from .._core._plain import without_places
 from .._core._recipe import Recipe, makers
@@ -171,8 +172,9 @@ def make_plan(
         ("out", "tokens", "B T Ho V") if "q" in tokens else None, options.has_state, options.returns_state,
         options.wide_state, kept, recorded=recorded, keeps_results=keeps_results,
     ).plan(
-        # Recurrences are laid out for the heads of the call, and so are the kernels of a GPU.
-        target == "nvvm-emulated" or what == "scan" or options.causal and options.weights == "linear"
+        # Recurrences are laid out for the heads of the call, and so are the kernels of a GPU and of a matrix unit.
+        target == "nvvm-emulated" or what == "scan"
+        or options.weights == "linear" and (options.causal or _linattn.has_matrix_unit())
         or bool(options.config) and ("token" in options.config or "chunk" in options.config),
         given == "step",
     )  # fmt: skip

@@ -48,6 +48,47 @@ func.func @used(%q: memref<1x2x?x64xf32>, %o: memref<1x2x?x64xf32>, %s: memref<1
 
 // -----
 
+// Memory that is allocated for the state is touched by its users alone, whatever comes between.
+
+// CHECK-LABEL: func.func @apart(
+// CHECK-NOT:     linalg.fill
+// CHECK:         memref.copy
+// CHECK-NOT:     linalg.fill
+// CHECK:         return
+func.func @apart(%q: memref<1x2x?x64xf32>, %p: memref<1x2x?x64xf32>, %o: memref<1x2x?x64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %s = memref.alloc() : memref<1x2x64x64xf32>
+  linalg.fill ins(%zero : f32) outs(%s : memref<1x2x64x64xf32>)
+  memref.copy %p, %o : memref<1x2x?x64xf32> to memref<1x2x?x64xf32>
+  linattn.scan %q, %q, %q into(%o) init(%s) {config = #linattn.config<form = chunk, chunk = 16, rows = 8, cols = 32, block = 32>}
+    : (memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x64x64xf32>) -> ()
+  memref.dealloc %s : memref<1x2x64x64xf32>
+  return
+}
+
+// -----
+
+// Only one side of a branch runs, with zeros of its own.
+
+// CHECK-LABEL: func.func @sides(
+// CHECK-NOT:     linalg.fill
+// CHECK:         return
+func.func @sides(%q: memref<1x2x?x64xf32>, %o: memref<1x2x?x64xf32>, %s: memref<1x2x64x64xf32>, %few: i1) {
+  %zero = arith.constant 0.0 : f32
+  scf.if %few {
+    linalg.fill ins(%zero : f32) outs(%s : memref<1x2x64x64xf32>)
+    linattn.scan %q, %q, %q into(%o) init(%s) {config = #linattn.config<form = chunk, chunk = 16, rows = 8, cols = 32, block = 32>}
+      : (memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x64x64xf32>) -> ()
+  } else {
+    linalg.fill ins(%zero : f32) outs(%s : memref<1x2x64x64xf32>)
+    linattn.scan %q, %q, %q into(%o) init(%s) {config = #linattn.config<form = chunk, chunk = 32, rows = 8, cols = 32, block = 32>}
+      : (memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x?x64xf32>, memref<1x2x64x64xf32>) -> ()
+  }
+  return
+}
+
+// -----
+
 // Another reader of the zeros keeps them, and so does another form.
 
 // CHECK-LABEL: func.func @kept(

@@ -20,7 +20,7 @@
 // NONE-NOT: expand-form
 // NONE-NOT: matrix-unit
 // AUTO-NOT: missed: matrix-unit
-// FEW: stays a scan: its tokens fill no chunk
+// FEW: stays a scan: it has fewer than 64 tokens
 // CHANNELS: stays a scan: it decays per channel and has fewer than 128 key features, for which vectors are faster
 // HALVES: stays a scan: its tokens need two bf16 summands and have fewer than 128 key features, for which vectors are faster
 // NAME: expected LINATTN_MATRIX_UNIT to be auto, none, amx, dot or emulated, but got tiles

@@ -1,5 +1,7 @@
 // RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit' --canonicalize --cse | FileCheck %s
 // RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit fast-products' | FileCheck %s --check-prefix=FAST
+// RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit tokens=100' --canonicalize --cse | FileCheck %s --check-prefix=HINT-FEW
+// RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit tokens=128' --canonicalize --cse | FileCheck %s --check-prefix=HINT-MANY
 // RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit' --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // Chunks of 64 tokens, of 32 under a delta rule, of the schedule's size. The scan
@@ -96,14 +98,58 @@ func.func @double(%q: tensor<1x2x64x32xf64>, %s: tensor<1x2x32x32xf64>) -> (tens
   return %r#0, %r#1 : tensor<1x2x64x32xf64>, tensor<1x2x32x32xf64>
 }
 
-// Of a few tokens, too, the form is that of a rest.
+// From a state the form of a few tokens is that of a remainder.
 
 // CHECK-LABEL: func.func @few_tokens(
 // CHECK:         linattn.scan {{.+}} {linattn.rest}
-// REMARK: "stays a scan: its tokens fill no chunk"
+// REMARK: "stays a scan: it has fewer than 64 tokens"
 func.func @few_tokens(%q: tensor<1x2x16x32xbf16>, %s: tensor<1x2x32x32xf32>) -> tensor<1x2x16x32xbf16> {
   %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x16x32xbf16>, tensor<1x2x16x32xbf16>, tensor<1x2x16x32xbf16>, tensor<1x2x16x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x16x32xbf16>, tensor<1x2x32x32xf32>)
   return %r#0 : tensor<1x2x16x32xbf16>
+}
+
+// A scan from zeros is the op itself for fewer tokens, since vectors then read
+// no state, and write none that is not read afterwards. Each side fills the state.
+
+// CHECK-LABEL: func.func @from_zeros(
+// CHECK:         scf.forall
+// CHECK:           %[[FEW:.+]] = arith.cmpi ult, %{{.+}}, %c128
+// CHECK:           scf.if %[[FEW]] -> (tensor<1x1x?x32xbf16>)
+// CHECK-NEXT:        %[[ZEROS:.+]] = linalg.fill
+// CHECK:             linattn.scan {{.+}} init(%[[ZEROS]]) :
+// CHECK:           else
+// CHECK-NEXT:        linalg.fill
+// CHECK:             scf.for %
+// CHECK:             linattn.scan
+// REMARK: "becomes a loop over chunks of 64 tokens, and stays as it is for those that fill none, and for fewer than 128"
+// HINT-FEW-LABEL: func.func @from_zeros(
+// HINT-FEW-NOT:    linattn.chunk
+// HINT-FEW:        linattn.scan
+// HINT-FEW-NOT:    linattn.rest
+// HINT-FEW:        return
+// HINT-MANY-LABEL: func.func @from_zeros(
+// HINT-MANY-NOT:   arith.cmpi ult
+// HINT-MANY:       scf.for %
+// HINT-MANY:       return
+func.func @from_zeros(%q: tensor<1x2x?x32xbf16>) -> tensor<1x2x?x32xbf16> {
+  %c = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x2x32x32xf32>
+  %s = linalg.fill ins(%c : f32) outs(%e : tensor<1x2x32x32xf32>) -> tensor<1x2x32x32xf32>
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>)
+  return %r#0 : tensor<1x2x?x32xbf16>
+}
+
+// CHECK-LABEL: func.func @from_zeros_to_state(
+// CHECK:         scf.forall {{.+}} shared_outs(%{{.+}}, %{{.+}} = %{{.+}})
+// CHECK:           %[[FEW:.+]] = arith.cmpi ult, %{{.+}}, %c64
+// CHECK:           scf.if %[[FEW]] -> (tensor<1x1x?x32xbf16>, tensor<1x1x32x32xf32>)
+// HINT-MANY-LABEL: func.func @from_zeros_to_state(
+func.func @from_zeros_to_state(%q: tensor<1x2x?x32xbf16>) -> (tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>) {
+  %c = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x2x32x32xf32>
+  %s = linalg.fill ins(%c : f32) outs(%e : tensor<1x2x32x32xf32>) -> tensor<1x2x32x32xf32>
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>
 }
 
 // CHECK-LABEL: func.func @few_channels(

@@ -62,3 +62,9 @@ func.func @few_queries(%q: tensor<1x2x15x32xbf16>, %x: tensor<1x2x?x32xbf16>) ->
   %o = linattn.quadratic %q, %x, %x into(%q) : (tensor<1x2x15x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x15x32xbf16>) -> tensor<1x2x15x32xbf16>
   return %o : tensor<1x2x15x32xbf16>
 }
+
+// REMARK: "stays products of vectors: it takes as many tokens as are too few for a state"
+func.func @below_state(%x: tensor<1x2x?x32xbf16>) -> tensor<1x2x?x32xbf16> {
+  %o = linattn.quadratic %x, %x, %x into(%x) : (tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>) -> tensor<1x2x?x32xbf16>
+  return %o : tensor<1x2x?x32xbf16>
+}
