@@ -101,7 +101,6 @@ llvm::Expected<std::string> linattn::detail::getDefaultScanMma() {
 static llvm::StringRef whyNoUnit(MatrixUnit unit, Math math) {
   switch (unit) {
   case MatrixUnit::AMX:
-  case MatrixUnit::Auto:
     if (!getVectorTarget().amx)
       return "the CPU has no AMX with bf16";
     return linattn_request_amx()
@@ -117,6 +116,7 @@ static llvm::StringRef whyNoUnit(MatrixUnit unit, Math math) {
                  "element, which math=fast allows";
   case MatrixUnit::None:
   case MatrixUnit::EmulatedAMX:
+  case MatrixUnit::Auto:
     return "";
   }
   llvm_unreachable("all units are above");
@@ -141,16 +141,27 @@ llvm::Expected<MatrixUnit> linattn::detail::getDefaultMatrixUnit() {
       text);
 }
 
+/// The first unit of this machine that gains, or none.
+static MatrixUnit chooseUnit(Math math) {
+  if (whyNoUnit(MatrixUnit::AMX, math).empty())
+    return MatrixUnit::AMX;
+  bool gainsByDots = getVectorTarget().fastDotProducts &&
+                     whyNoUnit(MatrixUnit::Dot, math).empty();
+  return gainsByDots ? MatrixUnit::Dot : MatrixUnit::None;
+}
+
 MatrixUnit linattn::detail::resolveMatrixUnit(const CompilerOptions &options,
                                               std::string *why) {
   MatrixUnit unit = options.matrixUnit.value_or(MatrixUnit::None);
+  Math math = options.math.value_or(Math::Strict);
   if (options.target != Target::CPU)
     return MatrixUnit::None;
-  llvm::StringRef problem =
-      whyNoUnit(unit, options.math.value_or(Math::Strict));
+  if (unit == MatrixUnit::Auto)
+    return chooseUnit(math);
+  llvm::StringRef problem = whyNoUnit(unit, math);
   if (problem.empty())
-    return unit == MatrixUnit::Auto ? MatrixUnit::AMX : unit;
-  if (why && unit != MatrixUnit::Auto)
+    return unit;
+  if (why)
     *why = problem.str();
   return MatrixUnit::None;
 }

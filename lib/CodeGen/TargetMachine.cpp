@@ -99,6 +99,7 @@ static VectorTarget describe(const llvm::TargetMachine &machine) {
       target = {512, 32};
       target.avx512 = has("+avx512dq") && has("+avx512bw");
       target.avx512Bf16 = target.avx512 && has("+avx512bf16");
+      target.fastDotProducts = target.avx512Bf16 && cpu.getCPU() == "znver4";
       target.amx = has("+amx-tile") && has("+amx-bf16");
     }
   }

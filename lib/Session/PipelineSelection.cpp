@@ -116,7 +116,9 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
   cpu.avx512 = target.avx512;
   cpu.avx512Bf16 = target.avx512Bf16;
   cpu.matrixUnit = resolveMatrixUnit(options);
-  cpu.whereMeasured = options.matrixUnit == MatrixUnit::Auto;
+  // All that dot products can take has been measured.
+  cpu.whereMeasured = options.matrixUnit == MatrixUnit::Auto &&
+                      cpu.matrixUnit != MatrixUnit::Dot;
   cpu.fastProducts = options.math == Math::Fast;
   cpu.tokens = options.hints.tokens;
   if (options.target == Target::Trace)

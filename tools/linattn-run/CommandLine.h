@@ -85,8 +85,8 @@ struct CommandLine : CompileFlags {
                      "LINATTN_MATRIX_UNIT, else auto)"),
       llvm::cl::values(
           clEnumValN(MatrixUnit::Auto, "auto",
-                     "the tiles of AMX, where there are any, for what was "
-                     "measured to gain by them"),
+                     "for what was measured to gain: the tiles of AMX, or "
+                     "under fast math the dot products of Zen 4"),
           clEnumValN(MatrixUnit::None, "none", "vectors"),
           clEnumValN(MatrixUnit::AMX, "amx",
                      "the tiles of AMX, where there are any"),

@@ -59,6 +59,9 @@ struct VectorTarget {
   int64_t l1 = 0, cores = 1;
   /// AVX-512 with doublewords and quadwords, and its conversions to bf16.
   bool avx512 = false, avx512Bf16 = false;
+  /// Dot products of bf16 take as long as FMAs, of which they do two: measured
+  /// on Zen 4. Sapphire Rapids runs them at half the rate.
+  bool fastDotProducts = false;
   /// Tiles of AMX with products of bf16. The operating system may still refuse
   /// them.
   bool amx = false;

@@ -44,7 +44,8 @@ enum class Optimization { Full, Quick };
 /// The unit that multiplies matrices of 16-bit tokens on a CPU: its vectors,
 /// the tiles of AMX, the dot products of AVX-512 BF16, or vectors that compute
 /// the bits of AMX. Auto is AMX where the machine has it and the operating
-/// system gives it, for what has been measured to gain by it.
+/// system gives it, for what has been measured to gain by it, and on Zen 4 Dot
+/// if `math` is fast.
 enum class MatrixUnit { None, AMX, Dot, EmulatedAMX, Auto };
 
 struct CompilerOptions {

@@ -427,6 +427,29 @@ TEST(MatrixUnit, IsVectorsWhereDotProductsWouldNeedSummands) {
   expectVectors(*vectors, *dots, c.getInputs());
 }
 
+/// The unit of the default is the first of this machine that gains: AMX, or dot
+/// products under fast math. Its kernel has the bits of the unit that is named.
+TEST(MatrixUnit, IsByDefaultWhatGains) {
+  bool fastDots = getVectorTarget().fastDotProducts;
+  for (Math math : {Math::Strict, Math::Fast}) {
+    CompilerOptions options = optionsFor(MatrixUnit::Auto);
+    options.math = math;
+    MatrixUnit expected = hasTiles()                       ? MatrixUnit::AMX
+                          : fastDots && math == Math::Fast ? MatrixUnit::Dot
+                                                           : MatrixUnit::None;
+    EXPECT_EQ(detail::resolveMatrixUnit(options), expected);
+    ScanCase c = named("linear");
+    auto chosen = compile(c.getText(), options);
+    options.matrixUnit = expected;
+    auto unit = compile(c.getText(), options);
+    ASSERT_TRUE(chosen && unit);
+    std::vector<Buffer> inputs = c.getInputs();
+    for (auto [x, y] :
+         llvm::zip_equal(run(*chosen, inputs), run(*unit, inputs)))
+      EXPECT_TRUE(x.isSame(y));
+  }
+}
+
 template <typename CaseTy>
 void checkThreads(const CaseTy &c) {
   SCOPED_TRACE(c.name);
