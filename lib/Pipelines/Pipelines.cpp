@@ -92,6 +92,8 @@ static void addChunkTasks(OpPassManager &functions,
   expand.matrixUnit = forUnit;
   expand.whereMeasured = options.whereMeasured;
   expand.tokens = options.tokens;
+  expand.sequences = options.sequences;
+  expand.cores = options.cores;
   // Dot products of f32 tokens, three for one, would take longer than FMAs.
   expand.fastProducts =
       options.fastProducts && options.matrixUnit != ::linattn::MatrixUnit::Dot;

@@ -121,6 +121,7 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
                       cpu.matrixUnit != MatrixUnit::Dot;
   cpu.fastProducts = options.math == Math::Fast;
   cpu.tokens = options.hints.tokens;
+  cpu.sequences = options.hints.sequences;
   if (options.target == Target::Trace)
     return mlir::linattn::buildTracePipeline(pm, cpu);
   mlir::linattn::buildCPUPipeline(pm, cpu);

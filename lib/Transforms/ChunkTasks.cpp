@@ -19,6 +19,7 @@
 #include "linattn/Transforms/Forms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -36,8 +37,10 @@ struct Part {
 
 class TaskBuilder {
 public:
-  TaskBuilder(RewriterBase &b, const Recurrence &r, OutputNormOp norm)
-      : b(b), op(r.op), norm(norm), loc(r.op->getLoc()), r(r) {}
+  TaskBuilder(RewriterBase &b, const Recurrence &r, OutputNormOp norm,
+              int64_t columns)
+      : b(b), op(r.op), norm(norm), loc(r.op->getLoc()), r(r),
+        columns(columns) {}
 
   Task emit();
 
@@ -55,6 +58,7 @@ private:
   bool isReturned(OpOperand &init);
   Value initOf(OpOperand &init, const Part &part, scf::ForallOp forall,
                SmallVectorImpl<Part> &inserted);
+  void takeColumns(const OpOperand &operand, Part &part);
   Task emitTask(scf::ForallOp forall, SmallVectorImpl<Part> &inserted);
   OutputNormOp emitNorm(Value rows, Value output);
   void insert(scf::ForallOp forall, ValueRange values, ArrayRef<Part> parts);
@@ -64,8 +68,10 @@ private:
   OutputNormOp norm;
   Location loc;
   const Recurrence &r;
+  /// Of the values in a task; 0: all.
+  int64_t columns;
   // The current task.
-  Value sequence, head;
+  Value sequence, head, firstColumn;
   /// Of a packed sequence; null otherwise.
   OpFoldResult firstToken, tokens;
 };
@@ -120,6 +126,39 @@ Part TaskBuilder::partOf(Value x, ArrayRef<int64_t> loops) {
     }
   }
   return part;
+}
+
+/// The operands of which every token, or state, has a row of values.
+static SmallVector<const OpOperand *> findRowsOfValues(Operation *op) {
+  SmallVector<const OpOperand *> found;
+  auto add = [&](MutableOperandRange range) {
+    for (OpOperand &operand : range)
+      if (cast<ShapedType>(operand.get().getType()).getRank() == 4)
+        found.push_back(&operand);
+  };
+  TypeSwitch<Operation *>(op)
+      .Case([&](ScanOp scan) {
+        found.append({&scan.getValueMutable(), &scan.getOutputMutable(),
+                      &scan.getStateMutable()});
+        add(scan.getValueDecayMutable());
+        add(scan.getWriteMutable());
+        add(scan.getBetaMutable());
+      })
+      .Case([&](StateOp state) {
+        found.append({&state.getValueMutable(), &state.getStateMutable()});
+      })
+      .Case([&](ReadOp read) {
+        found.append({&read.getStateMutable(), &read.getOutputMutable()});
+      });
+  return found;
+}
+
+/// The part of an operand in the columns of the task.
+void TaskBuilder::takeColumns(const OpOperand &operand, Part &part) {
+  if (!columns || !llvm::is_contained(findRowsOfValues(op), &operand))
+    return;
+  part.offsets.back() = firstColumn;
+  part.sizes.back() = b.getIndexAttr(columns);
 }
 
 void TaskBuilder::insert(scf::ForallOp forall, ValueRange values,
@@ -181,6 +220,7 @@ Task TaskBuilder::emitTask(scf::ForallOp forall,
       continue;
     }
     Part part = partOf(x, loops[operand.getOperandNumber()]);
+    takeColumns(operand, part);
     if (!structured.isDpsInit(&operand)) {
       operands.push_back(slice(x, part));
       continue;
@@ -189,6 +229,11 @@ Task TaskBuilder::emitTask(scf::ForallOp forall,
     types.push_back(operands.back().getType());
   }
   Task task{cloneStructured(b, op, types, operands), {}};
+  if (columns)
+    task.op->setDiscardableAttr(
+        kColumnsAttrName,
+        b.getI64IntegerAttr(
+            cast<ShapedType>(r.state.state.getType()).getDimSize(3)));
   if (r.offsets)
     TypeSwitch<Operation *>(task.op).Case<ScanOp, StateOp>(
         [](auto packed) { packed.getCuSeqlensMutable().clear(); });
@@ -232,12 +277,22 @@ Task TaskBuilder::emit() {
           getElementTypeOrSelf(isOutput && norm ? norm.getOutput()
                                                 : init.get()));
   }
-  auto forall = scf::ForallOp::create(
-      b, loc, {size(r.state.state, 0), size(r.state.state, 1)}, inits,
-      /*mapping=*/std::nullopt);
+  SmallVector<OpFoldResult> counts{size(r.state.state, 0),
+                                   size(r.state.state, 1)};
+  int64_t allColumns = cast<ShapedType>(r.state.state.getType()).getDimSize(3);
+  if (columns)
+    counts.push_back(b.getIndexAttr(allColumns / columns));
+  auto forall = scf::ForallOp::create(b, loc, counts, inits,
+                                      /*mapping=*/std::nullopt);
   b.setInsertionPointToStart(forall.getBody());
   sequence = forall.getInductionVar(0);
   head = forall.getInductionVar(1);
+  if (columns)
+    firstColumn = getValueOrCreateConstantIndexOp(
+        b, loc,
+        affine::makeComposedFoldedAffineApply(b, loc,
+                                              b.getAffineDimExpr(0) * columns,
+                                              {forall.getInductionVar(2)}));
   findTokens();
 
   SmallVector<Part> inserted;
@@ -259,6 +314,7 @@ Task TaskBuilder::emit() {
 }
 
 Task mlir::linattn::makeTasks(RewriterBase &rewriter,
-                              const Recurrence &recurrence, OutputNormOp norm) {
-  return TaskBuilder(rewriter, recurrence, norm).emit();
+                              const Recurrence &recurrence, OutputNormOp norm,
+                              int64_t columns) {
+  return TaskBuilder(rewriter, recurrence, norm, columns).emit();
 }

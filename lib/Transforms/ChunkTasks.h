@@ -24,8 +24,10 @@ struct Task {
 /// and the norm that alone reads its outputs, if not null, by a `scf.forall`
 /// over the sequences and heads of its state. A task has all tokens of one
 /// sequence, one head of the state, and the heads of the queries that read it.
+/// It has all columns of the values, or as many as `columns` says, which divide
+/// them; then there is neither a norm nor a normaliser that is read afterwards.
 Task makeTasks(RewriterBase &rewriter, const Recurrence &recurrence,
-               OutputNormOp norm);
+               OutputNormOp norm, int64_t columns = 0);
 
 } // namespace mlir::linattn
 

@@ -236,7 +236,9 @@ private:
       options.mayLackChunk = !startsAtZero(op);
       options.fewest = startsAtZero(op) ? fewestOf(op) : 0;
     }
-    Task task = makeTasks(rewriter, r, takeNorm(rewriter, r));
+    OutputNormOp norm = takeNorm(rewriter, r);
+    int64_t columns = matrixUnit && !norm ? columnsOfTask(op) : 0;
+    Task task = makeTasks(rewriter, r, norm, columns);
     options.norm = task.norm;
     // Behind the norm's operands, too.
     rewriter.setInsertionPointAfter(task.op);
@@ -244,6 +246,35 @@ private:
       rewriter.setInsertionPointAfter(task.norm);
     expand(rewriter, cast<Op>(task.op), options);
     ++numExpanded;
+  }
+
+  /// As many columns of the values as leave every core a task, if sequences and
+  /// heads do not; 0: all. Each task computes the scores of its head again, so
+  /// that few columns would gain nothing.
+  template <typename Op>
+  int64_t columnsOfTask(Op op) {
+    constexpr int64_t fewest = 32;
+    Recurrence r(op);
+    auto states = cast<ShapedType>(r.state.state.getType());
+    // Its normaliser is one for all columns.
+    if (r.state.normalizer && !isa<ReadOp>(op) &&
+        !op->getResults().back().use_empty())
+      return 0;
+    int64_t batch = states.getDimSize(0), all = states.getDimSize(3);
+    if (ShapedType::isDynamic(batch))
+      batch = std::max<int64_t>(sequences, 1);
+    int64_t columns = all;
+    for (int64_t tasks = batch * states.getDimSize(1);
+         tasks < cores && columns % (2 * kTileRows) == 0 &&
+         columns >= 2 * fewest;
+         tasks *= 2)
+      columns /= 2;
+    if (columns == all)
+      return 0;
+    remark::passed(op->getLoc(), remarkNamed("expand-form"))
+        << llvm::formatv("has {0} columns of its values in each task", columns)
+               .str();
+    return columns;
   }
 
   /// The norm that alone reads the outputs of a recurrence, with its other

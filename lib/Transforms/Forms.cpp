@@ -208,7 +208,8 @@ static bool startsAtZero(ScanOp op) {
                                                 : Problem::Decay::None;
   problem.normalized = op.getNormalize().has_value();
   problem.keySize = size(op.getState(), 2);
-  problem.valueSize = size(op.getState(), 3);
+  auto columns = op->getAttrOfType<IntegerAttr>(kColumnsAttrName);
+  problem.valueSize = columns ? columns.getInt() : size(op.getState(), 3);
   problem.elementBits =
       getElementTypeOrSelf(op.getState()).getIntOrFloatBitWidth();
   // The lengths of packed sequences are unknown.

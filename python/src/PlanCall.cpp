@@ -12,6 +12,7 @@
 #include "KernelObject.h"
 #include "Libraries.h"
 #include "linattn/Analysis/CostModel.h"
+#include "linattn/CodeGen/CodeGen.h"
 #include "linattn/Compiler/Compiler.h"
 
 namespace nb = nanobind;
@@ -172,21 +173,33 @@ static int64_t getTokenClass(int64_t tokens) {
   return tokens <= few ? few : tokens < many ? some : getSizeClass(tokens);
 }
 
-/// Whether the number of tokens decides between a matrix unit and vectors: of a
-/// recurrence of 16-bit tokens from zeros.
-bool PlanCall::dividesByTokens() const {
+/// Whether a matrix unit may take the tokens of a call: 16-bit tokens of a
+/// recurrence.
+bool PlanCall::mayHaveUnit() const {
   static const bool hasUnit = Compiler::hasMatrixUnit();
-  bool isRecurrence = plan.fixesHeads && !plan.state.empty();
-  return hasUnit && isRecurrence && !plan.hasState &&
+  return hasUnit && plan.fixesHeads && !plan.state.empty() &&
          (binder.dtype == DType::F16 || binder.dtype == DType::BF16);
 }
 
 /// The least number of tokens of a class, for which a CPU's kernel is compiled:
-/// a kernel of vectors, which takes half the time to compile, or chunks of a
-/// matrix unit.
-static int64_t getUnitClass(int64_t tokens, bool returnsState) {
-  int64_t many = fewestUnitTokens(returnsState);
+/// from zeros a kernel of vectors, which takes half the time to compile, or
+/// chunks of a matrix unit.
+int64_t PlanCall::getUnitTokens(int64_t tokens) const {
+  if (plan.hasState)
+    return 0;
+  int64_t many = fewestUnitTokens(plan.returnsState);
   return tokens < many ? 1 : many;
+}
+
+/// The same for sequences, whose number matters where the heads of one are
+/// fewer than the cores.
+int64_t PlanCall::getUnitSequences() const {
+  static const int64_t cores = getVectorTarget().cores;
+  bool hasFewHeads = false;
+  for (size_t i = 0; i < plan.names.size(); ++i)
+    if (plan.names.classOf(static_cast<DimNames::Id>(i)) == DimClass::Head)
+      hasFewHeads |= binder.extents[i] != kUnknown && binder.extents[i] < cores;
+  return hasFewHeads ? getSizeClass(std::min(getSequences(), cores)) : 0;
 }
 
 /// Decoding calls, with one token or a few that continue a state, get kernels
@@ -200,12 +213,14 @@ std::shared_ptr<Plan::Entry> PlanCall::findKernel() {
   key.clear();
   key.push_back(static_cast<int64_t>(binder.dtype));
   key.push_back(place.isDevice() ? place.device + 1 : 0);
-  // A GPU's schedules depend on classes of the call's sizes.
-  bool chooses = place.isDevice() || plan.emulatesDevice;
-  key.push_back(chooses ? getSizeClass(getSequences()) : 0);
-  key.push_back(chooses             ? getTokenClass(tokens)
-                : dividesByTokens() ? getUnitClass(tokens, plan.returnsState)
-                                    : 0);
+  // Schedules of a GPU, and of a matrix unit, depend on classes of the call's
+  // sizes.
+  if (place.isDevice() || plan.emulatesDevice)
+    key.append({getSizeClass(getSequences()), getTokenClass(tokens)});
+  else if (!few && mayHaveUnit())
+    key.append({getUnitSequences(), getUnitTokens(tokens)});
+  else
+    key.append({0, 0});
   for (size_t i = 0; i < plan.names.size(); ++i) {
     bool fixed = true;
     switch (plan.names.classOf(static_cast<DimNames::Id>(i))) {

@@ -67,7 +67,9 @@ private:
   /// The number of the tokens' dimension, or none.
   DimNames::Id findLength() const;
   int64_t getSequences() const;
-  bool dividesByTokens() const;
+  bool mayHaveUnit() const;
+  int64_t getUnitTokens(int64_t tokens) const;
+  int64_t getUnitSequences() const;
   std::shared_ptr<Plan::Entry> findKernel();
   /// Runs a kernel. Throws a ValueError in the user's terms if it refuses.
   void launch(const Kernel &kernel, llvm::ArrayRef<BufferView> inputs,

@@ -29,8 +29,9 @@ enum class Target { CPU, Reference, Trace, NVVMEmulated, NVVM, Linalg };
 /// name leave them open. 0: unknown.
 struct ScheduleHints {
   /// Sequences (or states) and tokens of a call whose module leaves them open.
-  /// The kernel works for any other number, too. On a CPU `tokens` decides
-  /// whether a recurrence from zeros has a matrix unit.
+  /// The kernel works for any other number, too. On a CPU they decide whether
+  /// a recurrence from zeros has a matrix unit, and which columns its tasks
+  /// have.
   int64_t sequences = 0, tokens = 0;
   /// Multiprocessors of the device, and bandwidth of its memory in GB/s.
   int64_t multiprocessors = 0, bandwidth = 0;

@@ -117,6 +117,12 @@ struct CPUPipelineOptions : EntryPipelineOptions,
       llvm::cl::desc("Tokens of a call whose types leave them open, by which a "
                      "matrix unit is chosen; 0: unknown"),
       llvm::cl::init(0)};
+  Option<int64_t> sequences{
+      *this, "sequences",
+      llvm::cl::desc(
+          "Sequences of a call whose types leave them open, by which "
+          "tasks of a matrix unit are chosen; 0: unknown"),
+      llvm::cl::init(0)};
 };
 
 struct ReferencePipelineOptions

@@ -39,8 +39,10 @@ def LinAttnExpandFormPass
     in the same task. It takes all tokens of a sequence from zeros that has fewer than 64, or 128 if
     its state is not read afterwards: vectors then read no state. An op of fewer tokens than that, or
     than a chunk, stays; where a state is given, the attribute `linattn.rest` lets
-    `linattn-select-form` choose the form that a remainder has. `tokens` says how many a call has where
-    types leave it open. The option
+    `linattn-select-form` choose the form that a remainder has. `tokens` and `sequences`
+    say how many a call has where types leave it open. Where sequences and heads are fewer than `cores`, a
+    task has a part of the columns of the values, at least 32; the attribute `linattn.columns` gives the
+    remainder the form of all of them. The option
     `where-measured` excludes decays per channel, normalisers, feature maps, transitions and
     gates of their own, one head of one sequence, head sizes that zeros fill up, and
     attention over all keys. Zeros fill up other head sizes of 32 or more to multiples of 16,
@@ -85,7 +87,11 @@ def LinAttnExpandFormPass
     Option<"whereMeasured", "where-measured", "bool", /*default=*/"false",
            "With matrix-unit: only for what was measured to gain by it">,
     Option<"tokens", "tokens", "int64_t", /*default=*/"0",
-           "With matrix-unit: tokens of a call whose types leave them open; 0: unknown">
+           "With matrix-unit: tokens of a call whose types leave them open; 0: unknown">,
+    Option<"sequences", "sequences", "int64_t", /*default=*/"0",
+           "With matrix-unit: sequences of a call whose types leave them open; 0: unknown">,
+    Option<"cores", "cores", "int64_t", /*default=*/"1",
+           "With matrix-unit: cores of the machine">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",

@@ -23,6 +23,10 @@ constexpr StringLiteral kEpilogueAttrName = "linattn.epilogue";
 /// sequence do not depend on what is known of its length.
 constexpr StringLiteral kRestAttrName = "linattn.rest";
 
+/// On a scan of a part of the columns of a state: the number of all. Its form
+/// is that of all of them, whose bits do not depend on the parts.
+constexpr StringLiteral kColumnsAttrName = "linattn.columns";
+
 /// Rows of a tile of a matrix unit.
 inline constexpr int64_t kTileRows = 16;
 

@@ -1,6 +1,9 @@
 // RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit' --canonicalize --cse | FileCheck %s
 // RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit fast-products' | FileCheck %s --check-prefix=FAST
 // RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit tokens=100' --canonicalize --cse | FileCheck %s --check-prefix=HINT-FEW
+// RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit cores=8' --canonicalize --cse | FileCheck %s --check-prefix=CORES
+// RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit cores=8' --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=CORES-REMARK
+// RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit cores=8 sequences=4' --canonicalize --cse | FileCheck %s --check-prefix=SEQUENCES
 // RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit tokens=128' --canonicalize --cse | FileCheck %s --check-prefix=HINT-MANY
 // RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit' --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
@@ -150,6 +153,37 @@ func.func @from_zeros_to_state(%q: tensor<1x2x?x32xbf16>) -> (tensor<1x2x?x32xbf
   %s = linalg.fill ins(%c : f32) outs(%e : tensor<1x2x32x32xf32>) -> tensor<1x2x32x32xf32>
   %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>)
   return %r#0, %r#1 : tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>
+}
+
+// Where there are fewer sequences and heads than cores, a task has a part of
+// the columns: as many as leave every core a task, and at least 32.
+
+// CORES-LABEL: func.func @columns(
+// CORES:         scf.forall (%{{.+}}, %[[HEAD:.+]], %[[PART:.+]]) in (%{{.+}}, 2, 4)
+// CORES:           %[[FIRST:.+]] = affine.apply {{.+}}(%[[PART]])
+// CORES:           tensor.extract_slice %{{.+}}[%{{.+}}, %[[HEAD]], 0, 0] [1, 1, %{{.+}}, 32]
+// CORES:           tensor.extract_slice %{{.+}}[%{{.+}}, %[[HEAD]], 0, %[[FIRST]]] [1, 1, %{{.+}}, 32]
+// CORES:           linattn.chunk.update {{.*}}tensor<1x1x32x32xf32>
+// CORES:           linattn.scan {{.+}} {linattn.columns = 128 : i64}
+// CORES:           tensor.parallel_insert_slice {{.+}}[%{{.+}}, %[[HEAD]], 0, %[[FIRST]]] [1, 1, 32, 32]
+// CORES-REMARK: "has 32 columns of its values in each task"
+// SEQUENCES-LABEL: func.func @columns(
+// SEQUENCES:         scf.forall (%{{.+}}, %{{.+}}) in (%{{.+}}, 2)
+// CHECK-LABEL: func.func @columns(
+// CHECK:         scf.forall (%{{.+}}, %{{.+}}) in (%{{.+}}, 2)
+func.func @columns(%q: tensor<?x2x?x32xbf16>, %v: tensor<?x2x?x128xbf16>, %b: tensor<?x2x?x128xf32>, %s: tensor<?x2x32x128xf32>) -> (tensor<?x2x?x128xbf16>, tensor<?x2x32x128xf32>) {
+  %r:2 = linattn.scan %q, %q, %v beta(%b) update(delta) into(%v) init(%s) : (tensor<?x2x?x32xbf16>, tensor<?x2x?x32xbf16>, tensor<?x2x?x128xbf16>, tensor<?x2x?x128xf32>, tensor<?x2x?x128xbf16>, tensor<?x2x32x128xf32>) -> (tensor<?x2x?x128xbf16>, tensor<?x2x32x128xf32>)
+  return %r#0, %r#1 : tensor<?x2x?x128xbf16>, tensor<?x2x32x128xf32>
+}
+
+// A normaliser that is read afterwards is one for all columns.
+
+// CORES-LABEL: func.func @normalizer(
+// CORES:         scf.forall (%{{.+}}) in (2)
+func.func @normalizer(%q: tensor<1x2x64x64xbf16>, %s: tensor<1x2x64x64xf32>, %z: tensor<1x2x64xf32>) -> (tensor<1x2x64x64xbf16>, tensor<1x2x64xf32>) {
+  %r:3 = linattn.scan %q, %q, %q into(%q) init(%s) normalizer(%z) {normalize = #linattn.normalize<eps = 1.0e-6>}
+    : (tensor<1x2x64x64xbf16>, tensor<1x2x64x64xbf16>, tensor<1x2x64x64xbf16>, tensor<1x2x64x64xbf16>, tensor<1x2x64x64xf32>, tensor<1x2x64xf32>) -> (tensor<1x2x64x64xbf16>, tensor<1x2x64x64xf32>, tensor<1x2x64xf32>)
+  return %r#0, %r#2 : tensor<1x2x64x64xbf16>, tensor<1x2x64xf32>
 }
 
 // CHECK-LABEL: func.func @few_channels(

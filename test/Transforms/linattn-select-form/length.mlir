@@ -90,3 +90,16 @@ func.func @given(%q: tensor<2x3x?x64xf32>, %o: tensor<2x3x?x64xf32>, %s: tensor<
     : (tensor<2x3x?x64xf32>, tensor<2x3x?x64xf32>, tensor<2x3x?x64xf32>, tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>) -> (tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>)
   return %r#0, %r#1 : tensor<2x3x?x64xf32>, tensor<2x3x64x64xf32>
 }
+
+// A part of the columns has the form of all of them: of these alone 8 tokens would be few.
+
+// CHECK-LABEL: func.func @columns(
+// CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = 16, rows = 8, cols = 32, block = 32, few = 7>, linattn.columns = 64 : i64}
+// CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = 16, rows = 8, cols = 32, block = 32, few = 8>}
+func.func @columns(%q: tensor<1x1x?x64xf32>, %v: tensor<1x1x?x32xf32>, %g: tensor<1x1x?xf32>, %b: tensor<1x1x?x32xf32>, %s: tensor<1x1x64x32xf32>) -> (tensor<1x1x?x32xf32>, tensor<1x1x64x32xf32>, tensor<1x1x?x32xf32>, tensor<1x1x64x32xf32>) {
+  %r:2 = linattn.scan %q, %q, %v decay(%g) beta(%b) update(delta) into(%v) init(%s) {linattn.columns = 64 : i64}
+    : (tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x32xf32>, tensor<1x1x?xf32>, tensor<1x1x?x32xf32>, tensor<1x1x?x32xf32>, tensor<1x1x64x32xf32>) -> (tensor<1x1x?x32xf32>, tensor<1x1x64x32xf32>)
+  %t:2 = linattn.scan %q, %q, %v decay(%g) beta(%b) update(delta) into(%v) init(%s)
+    : (tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x32xf32>, tensor<1x1x?xf32>, tensor<1x1x?x32xf32>, tensor<1x1x?x32xf32>, tensor<1x1x64x32xf32>) -> (tensor<1x1x?x32xf32>, tensor<1x1x64x32xf32>)
+  return %r#0, %r#1, %t#0, %t#1 : tensor<1x1x?x32xf32>, tensor<1x1x64x32xf32>, tensor<1x1x?x32xf32>, tensor<1x1x64x32xf32>
+}

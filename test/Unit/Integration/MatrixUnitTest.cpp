@@ -467,6 +467,41 @@ TEST(MatrixUnit, GivesTheSameBitsWithAnyThreads) {
   checkThreads(softmaxOf("softmax", 64).batches(2));
 }
 
+Array firstOf(const Array &batch) {
+  Array first = batch;
+  first.shape[0] = 1;
+  first.data.resize(batch.data.size() / batch.shape[0]);
+  return first;
+}
+
+/// One head of one sequence alone, whose columns several cores share, and
+/// beside as many others as there are cores.
+void checkColumns(ScanCase c) {
+  SCOPED_TRACE(c.name);
+  c.heads(1, 1, 1).batches(getVectorTarget().cores);
+  std::vector<Buffer> inputs = c.getInputs(), own;
+  for (const Buffer &input : inputs)
+    own.emplace_back(input.getDType(), firstOf(input.toArray()));
+  auto beside = compile(c.getText(), optionsFor(MatrixUnit::EmulatedAMX));
+  auto alone =
+      compile(c.batches(1).getText(), optionsFor(MatrixUnit::EmulatedAMX));
+  ASSERT_TRUE(alone && beside);
+  auto isDivided = [](const std::string &remark) {
+    return llvm::StringRef(remark).contains("columns of its values in each");
+  };
+  EXPECT_TRUE(llvm::any_of(alone->explain(), isDivided));
+  EXPECT_FALSE(llvm::any_of(beside->explain(), isDivided));
+  for (auto [x, y] : llvm::zip_equal(run(*alone, own), run(*beside, inputs)))
+    EXPECT_EQ(x.toArray().data, firstOf(y.toArray()).data);
+}
+
+TEST(MatrixUnit, GivesTheSameBitsInPartsOfColumns) {
+  if (getVectorTarget().cores < 2)
+    GTEST_SKIP() << "one core takes all columns";
+  checkColumns(named("linear"));
+  checkColumns(named("gated delta").delta(4).decayed(Decay::Token));
+}
+
 enum class Start { Given, Zeros, ZerosUnread };
 
 /// A scan from zeros in the place of the state, which its function returns
