@@ -81,7 +81,7 @@ private:
       return;
     Operation *source = value.getDefiningOp();
     if (isa_and_nonnull<tensor::EmptyOp, linalg::FillOp>(source)) {
-      operand.set(cloneOf(source));
+      operand.set(cloneAt(user, source));
       return;
     }
     if (llvm::count_if(value.getUses(), isOverwritten) > 1)
@@ -104,9 +104,10 @@ private:
     return yields ? branch : scf::IfOp();
   }
 
-  /// A copy of an empty or constant tensor, with memory of its own.
-  static Value cloneOf(Operation *source) {
-    OpBuilder b(source);
+  /// A copy of an empty or constant tensor, with memory of its own: in a loop,
+  /// of each iteration.
+  static Value cloneAt(Operation *user, Operation *source) {
+    OpBuilder b(user);
     IRMapping mapping;
     if (auto fill = dyn_cast<linalg::FillOp>(source))
       if (auto empty = fill.output().getDefiningOp<tensor::EmptyOp>())

@@ -145,7 +145,7 @@ def LinAttnSeparateDestinationsPass
     Bufferization lets one buffer serve many tensors, and places results into
     the empty tensors of their destinations. Both need chains in which every
     tensor is overwritten once. A tensor that several ops overwrite is therefore
-    cloned if it is empty or a constant, and copied otherwise. A function may
+    cloned in front of the op if it is empty or a constant, and copied otherwise. A function may
     not write to its arguments, so a caller's initial state is copied into an
     empty tensor, whose place the destination can take: one copy, then updates
     in place.

@@ -139,3 +139,29 @@ func.func @shared_state(%k: tensor<1x2x?x4xf32>, %v: tensor<1x2x?x4xf32>, %e: te
     : (tensor<1x2x?x4xf32>, tensor<1x2x?x4xf32>, tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
   return %s2, %s3 : tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>
 }
+
+// Zeros that a loop overwrites in each iteration, and that it carries, too, are filled there: no buffer of zeros is copied.
+// CHECK-LABEL: func.func @zeros_in_loop
+// CHECK: scf.for {{.+}} iter_args(%{{.+}} = %{{.+}})
+// CHECK-NEXT: %[[EMPTY:.+]] = tensor.empty() : tensor<4x4xf32>
+// CHECK-NEXT: %[[ZEROS:.+]] = linalg.fill {{.+}} outs(%[[EMPTY]] :
+// CHECK-NEXT: linalg.matmul {{.+}} outs(%[[ZEROS]] :
+// BUFFERS-LABEL: func.func @zeros_in_loop
+// BUFFERS: scf.for
+// BUFFERS-NOT: memref.copy
+// BUFFERS: linalg.fill
+// BUFFERS: linalg.matmul
+// BUFFERS: return
+func.func @zeros_in_loop(%x: tensor<4x4xf32>, %n: index) -> tensor<4x4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x4xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %s = scf.for %i = %c0 to %n step %c1 iter_args(%state = %zeros) -> (tensor<4x4xf32>) {
+    %read = linalg.matmul ins(%x, %state : tensor<4x4xf32>, tensor<4x4xf32>) outs(%zeros : tensor<4x4xf32>) -> tensor<4x4xf32>
+    %next = linalg.matmul ins(%x, %read : tensor<4x4xf32>, tensor<4x4xf32>) outs(%state : tensor<4x4xf32>) -> tensor<4x4xf32>
+    scf.yield %next : tensor<4x4xf32>
+  }
+  return %s : tensor<4x4xf32>
+}
