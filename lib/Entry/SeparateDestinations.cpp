@@ -105,21 +105,24 @@ private:
   }
 
   /// A copy of an empty or constant tensor, with memory of its own: in a loop,
-  /// of each iteration.
+  /// of each iteration. A fill of a part of another tensor is one of an empty
+  /// one, since both may be inserted into parts of results.
   static Value cloneAt(Operation *user, Operation *source) {
     OpBuilder b(user);
     IRMapping mapping;
     if (auto fill = dyn_cast<linalg::FillOp>(source))
-      if (auto empty = fill.output().getDefiningOp<tensor::EmptyOp>())
-        mapping.map(fill.output(), b.clone(*empty)->getResult(0));
+      mapping.map(fill.output(), emptyLike(b, user->getLoc(), fill.output()));
     return b.clone(*source, mapping)->getResult(0);
   }
 
+  static Value emptyLike(OpBuilder &b, Location loc, Value value) {
+    return tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, value),
+                                   getElementTypeOrSelf(value));
+  }
+
   static Value copyOf(OpBuilder &b, Location loc, Value value) {
-    Value empty =
-        tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, value),
-                                getElementTypeOrSelf(value));
-    return linalg::CopyOp::create(b, loc, value, empty).getResult(0);
+    return linalg::CopyOp::create(b, loc, value, emptyLike(b, loc, value))
+        .getResult(0);
   }
 };
 

@@ -183,9 +183,13 @@ bool PlanCall::mayHaveUnit() const {
 
 /// The least number of tokens of a class, for which a CPU's kernel is compiled:
 /// from zeros a kernel of vectors, which takes half the time to compile, or
-/// chunks of a matrix unit.
+/// chunks of a matrix unit. 0 where queries and keys differ in number.
 int64_t PlanCall::getUnitTokens(int64_t tokens) const {
-  if (plan.hasState)
+  int64_t lengths = 0;
+  for (size_t i = 0; i < plan.names.size(); ++i)
+    lengths +=
+        plan.names.classOf(static_cast<DimNames::Id>(i)) == DimClass::Length;
+  if (plan.hasState || lengths != 1)
     return 0;
   int64_t many = fewestUnitTokens(plan.returnsState);
   return tokens < many ? 1 : many;

@@ -41,7 +41,8 @@ def test_divides_by_tokens():
     assert "stays a scan: it has fewer than 128 tokens" in few
     assert "stays a scan: it has fewer than 64 tokens" in few_to_state
     assert chunks in many + "\n" and chunks in many_to_state + "\n"
-    assert chunks in all_keys and "stays a state" not in all_keys and "stays a read" not in all_keys
+    assert "fill none, and for fewer than 64" in all_keys  # queries and keys may differ in number
+    assert "stays a state" not in all_keys and "stays a read" not in all_keys
 
 
 def test_in_tiles():

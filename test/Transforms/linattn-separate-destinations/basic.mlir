@@ -165,3 +165,29 @@ func.func @zeros_in_loop(%x: tensor<4x4xf32>, %n: index) -> tensor<4x4xf32> {
   }
   return %s : tensor<4x4xf32>
 }
+
+// A fill of a part of a task's result is cloned as one of an empty tensor: the part is written at the end, after the clone was read.
+// CHECK-LABEL: func.func @parts
+// CHECK: scf.forall {{.+}} shared_outs(%[[A:.+]] = %{{.+}}, %[[B:.+]] = %{{.+}})
+// CHECK: %[[PART:.+]] = tensor.extract_slice %[[A]]
+// CHECK: linalg.fill {{.+}} outs(%[[PART]] :
+// CHECK: %[[EMPTY:.+]] = tensor.empty() : tensor<1x4xf32>
+// CHECK: %[[OWN:.+]] = linalg.fill {{.+}} outs(%[[EMPTY]] :
+// CHECK: linalg.matmul {{.+}} outs(%[[OWN]] :
+func.func @parts(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x4xf32>
+  %f = tensor.empty() : tensor<4x4xf32>
+  %r:2 = scf.forall (%i) in (4) shared_outs(%a = %e, %b = %f) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+    %rows = tensor.extract_slice %x[%i, 0] [1, 4] [1, 1] : tensor<4x4xf32> to tensor<1x4xf32>
+    %part = tensor.extract_slice %a[%i, 0] [1, 4] [1, 1] : tensor<4x4xf32> to tensor<1x4xf32>
+    %zeros = linalg.fill ins(%zero : f32) outs(%part : tensor<1x4xf32>) -> tensor<1x4xf32>
+    %p = linalg.matmul ins(%rows, %x : tensor<1x4xf32>, tensor<4x4xf32>) outs(%zeros : tensor<1x4xf32>) -> tensor<1x4xf32>
+    %q = linalg.matmul ins(%rows, %y : tensor<1x4xf32>, tensor<4x4xf32>) outs(%zeros : tensor<1x4xf32>) -> tensor<1x4xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %q into %a[%i, 0] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<4x4xf32>
+      tensor.parallel_insert_slice %p into %b[%i, 0] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<4x4xf32>
+    }
+  }
+  return %r#0, %r#1 : tensor<4x4xf32>, tensor<4x4xf32>
+}
