@@ -172,7 +172,8 @@ private:
         if (why.empty() && matrixUnit && hasFewTokens(part)) {
           // From zeros a sequence in a task is the op itself, too.
           if (!startsAtZero(part))
-            op->setDiscardableAttr(kRestAttrName, UnitAttr::get(&getContext()));
+            op->setDiscardableAttr(kRemainderAttrName,
+                                   UnitAttr::get(&getContext()));
           few = llvm::formatv("it has fewer than {0} tokens", fewestOf(part));
           why = few;
         }

@@ -30,7 +30,7 @@ SmallVector<Value> Expansion::emit() {
 SmallVector<Value> Expansion::emitForUnit(const Span &tokens,
                                           CarriedValues carried) {
   Span whole = tokens;
-  Span rest = splitRest(whole);
+  Span remainder = splitRemainder(whole);
   if (!options.mayLackChunk) {
     carried = emitSpan(whole, carried);
   } else {
@@ -41,7 +41,7 @@ SmallVector<Value> Expansion::emitForUnit(const Span &tokens,
         some, carried, [&] { return emitSpan(whole, carried); },
         [&] { return carried; });
   }
-  return emitRest(rest, resultsOf(carried));
+  return emitOp(remainder, resultsOf(carried));
 }
 
 /// The op itself if there are few tokens, which knows that it starts at zero;
@@ -60,7 +60,7 @@ SmallVector<Value> Expansion::emitFewOrChunks(const Span &tokens,
   };
   return either(
       areFew, carried.present(),
-      [&] { return emitRest(tokens, fromZeros().present()); },
+      [&] { return emitOp(tokens, fromZeros().present()); },
       [&] { return emitForUnit(tokens, fromZeros()); });
 }
 
@@ -231,34 +231,34 @@ Value Expansion::insertState(Value state, Value states, OpFoldResult slot) {
 }
 
 //===----------------------------------------------------------------------===//
-// The rest
+// The op itself
 //===----------------------------------------------------------------------===//
 
 /// Takes the tokens that fill no chunk, the last that are visited, from a span.
-Expansion::Span Expansion::splitRest(Span &tokens) {
+Expansion::Span Expansion::splitRemainder(Span &tokens) {
   Value left = b.createOrFold<arith::RemUIOp>(loc, tokens.end, index(chunk));
-  Span rest = tokens;
+  Span remainder = tokens;
   if (r.reverse)
-    rest.end = tokens.begin = left;
+    remainder.end = tokens.begin = left;
   else
-    rest.begin = tokens.end =
+    remainder.begin = tokens.end =
         b.createOrFold<arith::SubIOp>(loc, tokens.end, left);
-  return rest;
+  return remainder;
 }
 
-/// Runs the op itself on the tokens that fill no chunk, and returns its results
-/// in place of those of the chunks.
-SmallVector<Value> Expansion::emitRest(const Span &rest,
-                                       SmallVector<Value> results) {
-  Value left = b.createOrFold<arith::SubIOp>(loc, rest.end, rest.begin);
+/// Runs the op itself on the tokens of a span, from `results` so far, and
+/// returns its own in their place.
+SmallVector<Value> Expansion::emitOp(const Span &span,
+                                     SmallVector<Value> results) {
+  Value left = b.createOrFold<arith::SubIOp>(loc, span.end, span.begin);
   if (getConstantIntValue(left) == 0)
     return results;
-  OpFoldResult first = getAsOpFoldResult(rest.begin),
+  OpFoldResult first = getAsOpFoldResult(span.begin),
                count = getAsOpFoldResult(left);
   SmallVector<Value> inits(results);
   Value into;
   if (r.output) {
-    inits.front() = into = slice(results.front(), rest, first, count);
+    inits.front() = into = slice(results.front(), span, first, count);
     if (norm)
       inits.front() =
           tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, into),
@@ -269,7 +269,7 @@ SmallVector<Value> Expansion::emitRest(const Span &rest,
   for (Value &operand : operands)
     if (llvm::any_of(tokenOperands,
                      [&](Value *tokens) { return *tokens == operand; }))
-      operand = slice(operand, rest, first, count);
+      operand = slice(operand, span, first, count);
   auto structured = cast<DestinationStyleOpInterface>(r.op.getOperation());
   size_t next = 0;
   for (OpOperand &init : structured.getDpsInitsMutable())
@@ -278,7 +278,7 @@ SmallVector<Value> Expansion::emitRest(const Span &rest,
       cloneStructured(b, r.op, ValueRange(inits).getTypes(), operands)
           ->getResults());
   if (norm)
-    ends.front() = emitNorm(ends.front(), into, rest, first, count);
+    ends.front() = emitNorm(ends.front(), into, span, first, count);
   if (r.output)
     ends.front() = insertBack(b, ends.front(), into, results.front());
   return ends;

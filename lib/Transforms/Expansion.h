@@ -59,8 +59,8 @@ private:
                                      const CarriedValues &carried);
   SmallVector<Value> resultsOf(const CarriedValues &carried);
   CarriedValues emitSpan(const Span &span, CarriedValues carried);
-  Span splitRest(Span &tokens);
-  SmallVector<Value> emitRest(const Span &rest, SmallVector<Value> results);
+  Span splitRemainder(Span &tokens);
+  SmallVector<Value> emitOp(const Span &span, SmallVector<Value> results);
   CarriedValues emitSequences(CarriedValues carried);
   CarriedValues emitSequence(Value sequence, CarriedValues carried);
   CarriedValues emitChunks(const Span &span, CarriedValues carried);

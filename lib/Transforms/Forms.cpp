@@ -216,9 +216,9 @@ static bool startsAtZero(ScanOp op) {
   problem.tokens =
       op.getCuSeqlens() ? ::linattn::unknownSize : size(op.getKey(), 2);
   // Behind chunks of a unit a state comes in, and it goes out.
-  bool isRest = op->hasAttr(kRestAttrName);
-  problem.startsAtZero = !isRest && startsAtZero(op);
-  problem.endsUnused = !isRest && !op.getStateIndices() &&
+  bool isRemainder = op->hasAttr(kRemainderAttrName);
+  problem.startsAtZero = !isRemainder && startsAtZero(op);
+  problem.endsUnused = !isRemainder && !op.getStateIndices() &&
                        op->getNumResults() > 1 && op->getResult(1).use_empty();
   int64_t states = size(op.getState(), 1), outputs = size(op.getOutput(), 1);
   if (states > 0 && outputs > 0)

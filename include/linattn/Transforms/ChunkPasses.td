@@ -38,7 +38,7 @@ def LinAttnExpandFormPass
     Under `matrix-unit` only full chunks are expanded. A copy of the op processes the remainder,
     in the same task. It takes all tokens of a sequence from zeros that has fewer than 64, or 128 if
     its state is not read afterwards: vectors then read no state. An op of fewer tokens than that, or
-    than a chunk, stays; where a state is given, the attribute `linattn.rest` lets
+    than a chunk, stays; where a state is given, the attribute `linattn.remainder` lets
     `linattn-select-form` choose the form that a remainder has. `tokens` and `sequences`
     say how many a call has where types leave it open. Where sequences and heads are fewer than `cores`, a
     task has a part of the columns of the values, at least 32; the attribute `linattn.columns` gives the

@@ -19,9 +19,9 @@ namespace mlir::linattn {
 constexpr StringLiteral kEpilogueAttrName = "linattn.epilogue";
 
 /// On a scan from a given state of too few tokens for a chunk of a matrix unit:
-/// its form is that of the tokens behind such chunks, so that the bits of a
+/// its form is that of the remainder behind such chunks, so that the bits of a
 /// sequence do not depend on what is known of its length.
-constexpr StringLiteral kRestAttrName = "linattn.rest";
+constexpr StringLiteral kRemainderAttrName = "linattn.remainder";
 
 /// On a scan of a part of the columns of a state: the number of all. Its form
 /// is that of all of them, whose bits do not depend on the parts.

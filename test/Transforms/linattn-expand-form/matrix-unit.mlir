@@ -54,7 +54,7 @@ func.func @backwards(%q: tensor<1x2x?x32xbf16>, %s: tensor<1x2x32x32xf32>) -> (t
 }
 
 // So it is with the halves of attention over all keys, their normaliser, and
-// with a norm, which the rest has for itself.
+// with a norm, which the remainder has for itself.
 
 // CHECK-LABEL: func.func @rest_of_halves(
 // CHECK:         scf.forall
@@ -104,7 +104,7 @@ func.func @double(%q: tensor<1x2x64x32xf64>, %s: tensor<1x2x32x32xf64>) -> (tens
 // From a state the form of a few tokens is that of a remainder.
 
 // CHECK-LABEL: func.func @few_tokens(
-// CHECK:         linattn.scan {{.+}} {linattn.rest}
+// CHECK:         linattn.scan {{.+}} {linattn.remainder}
 // REMARK: "stays a scan: it has fewer than 64 tokens"
 func.func @few_tokens(%q: tensor<1x2x16x32xbf16>, %s: tensor<1x2x32x32xf32>) -> tensor<1x2x16x32xbf16> {
   %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x16x32xbf16>, tensor<1x2x16x32xbf16>, tensor<1x2x16x32xbf16>, tensor<1x2x16x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x16x32xbf16>, tensor<1x2x32x32xf32>)
@@ -128,7 +128,7 @@ func.func @few_tokens(%q: tensor<1x2x16x32xbf16>, %s: tensor<1x2x32x32xf32>) -> 
 // HINT-FEW-LABEL: func.func @from_zeros(
 // HINT-FEW-NOT:    linattn.chunk
 // HINT-FEW:        linattn.scan
-// HINT-FEW-NOT:    linattn.rest
+// HINT-FEW-NOT:    linattn.remainder
 // HINT-FEW:        return
 // HINT-MANY-LABEL: func.func @from_zeros(
 // HINT-MANY-NOT:   arith.cmpi ult

@@ -21,13 +21,13 @@ func.func @stateless(%q: tensor<2x3x?x64xf32>, %o: tensor<2x3x?x64xf32>) -> tens
 // Tokens that fill no chunk of a matrix unit have the form of those behind such
 // chunks, where a state comes in and goes out.
 
-// CHECK-LABEL: func.func @rest(
-// CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = 16, rows = 8, cols = 32, block = {{[0-9]+}}>, linattn.rest}
-func.func @rest(%q: tensor<2x3x32x64xf32>, %o: tensor<2x3x32x64xf32>) -> tensor<2x3x32x64xf32> {
+// CHECK-LABEL: func.func @remainder(
+// CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = 16, rows = 8, cols = 32, block = {{[0-9]+}}>, linattn.remainder}
+func.func @remainder(%q: tensor<2x3x32x64xf32>, %o: tensor<2x3x32x64xf32>) -> tensor<2x3x32x64xf32> {
   %c0 = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x3x64x64xf32>
   %s = linalg.fill ins(%c0 : f32) outs(%e : tensor<2x3x64x64xf32>) -> tensor<2x3x64x64xf32>
-  %r:2 = linattn.scan %q, %q, %q into(%o) init(%s) {linattn.rest}
+  %r:2 = linattn.scan %q, %q, %q into(%o) init(%s) {linattn.remainder}
     : (tensor<2x3x32x64xf32>, tensor<2x3x32x64xf32>, tensor<2x3x32x64xf32>, tensor<2x3x32x64xf32>, tensor<2x3x64x64xf32>) -> (tensor<2x3x32x64xf32>, tensor<2x3x64x64xf32>)
   return %r#0 : tensor<2x3x32x64xf32>
 }
