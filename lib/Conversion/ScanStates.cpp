@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A scan updates its state in place. Where a fill with zero comes right before
-// it, the schedule may start from zero itself. Where the memory is allocated
+// it, or before it in memory that is allocated for the state, the schedule may
+// start from zero itself. Where the memory is allocated
 // for the scan alone, it need not write the state that it ends with. Both are
 // found on buffers, where the fill is an op that can be left out; a schedule
 // that knows nothing of it runs the same program with the fill. So it is with

@@ -120,8 +120,7 @@ void linattn::detail::buildPipeline(mlir::OpPassManager &pm,
   cpu.whereMeasured = options.matrixUnit == MatrixUnit::Auto &&
                       cpu.matrixUnit != MatrixUnit::Dot;
   cpu.fastProducts = options.math == Math::Fast;
-  cpu.tokens = options.hints.tokens;
-  cpu.sequences = options.hints.sequences;
+  cpu.setSizes(options.hints);
   if (options.target == Target::Trace)
     return mlir::linattn::buildTracePipeline(pm, cpu);
   mlir::linattn::buildCPUPipeline(pm, cpu);

@@ -48,6 +48,9 @@ private:
   OpFoldResult size(Value x, int64_t dim) {
     return tensor::getMixedSize(b, loc, x, dim);
   }
+  int64_t stateSize(int64_t dim) {
+    return cast<ShapedType>(r.state.state.getType()).getDimSize(dim);
+  }
   void findTokens();
   std::pair<OpFoldResult, OpFoldResult> headsOf(Value x, int64_t dim);
   Part partOf(Value x, ArrayRef<int64_t> loops);
@@ -97,7 +100,7 @@ void TaskBuilder::findTokens() {
 std::pair<OpFoldResult, OpFoldResult> TaskBuilder::headsOf(Value x,
                                                            int64_t dim) {
   int64_t heads = cast<ShapedType>(x.getType()).getDimSize(dim);
-  int64_t states = cast<ShapedType>(r.state.state.getType()).getDimSize(1);
+  int64_t states = stateSize(1);
   AffineExpr own = b.getAffineDimExpr(0);
   AffineExpr first =
       heads > states ? own * (heads / states) : own.floorDiv(states / heads);
@@ -186,22 +189,23 @@ Value TaskBuilder::initOf(OpOperand &init, const Part &part,
                           scf::ForallOp forall,
                           SmallVectorImpl<Part> &inserted) {
   Value x = init.get(), own;
-  if (isReturned(init)) {
+  bool returned = isReturned(init);
+  if (returned) {
     own = forall.getRegionIterArgs()[inserted.size()];
     inserted.push_back(part);
   }
   // The norm takes the place of the outputs in the loop's results.
   if (x == r.output)
     return slice(norm ? x : own, part);
-  if (own)
-    own = slice(own, part);
-  else
-    own = tensor::EmptyOp::create(b, loc, part.sizes, getElementTypeOrSelf(x));
+  own = returned ? slice(own, part)
+                 : tensor::EmptyOp::create(b, loc, part.sizes,
+                                           getElementTypeOrSelf(x))
+                       .getResult();
   if (isZeroFill(x))
     return linalg::FillOp::create(
                b, loc, x.getDefiningOp<linalg::FillOp>().value(), own)
         .getResult(0);
-  if (isReturned(init))
+  if (returned)
     return own;
   return linalg::CopyOp::create(b, loc, slice(x, part), own).getResult(0);
 }
@@ -230,10 +234,8 @@ Task TaskBuilder::emitTask(scf::ForallOp forall,
   }
   Task task{cloneStructured(b, op, types, operands), {}};
   if (columns)
-    task.op->setDiscardableAttr(
-        kColumnsAttrName,
-        b.getI64IntegerAttr(
-            cast<ShapedType>(r.state.state.getType()).getDimSize(3)));
+    task.op->setDiscardableAttr(kColumnsAttrName,
+                                b.getI64IntegerAttr(stateSize(3)));
   if (r.offsets)
     TypeSwitch<Operation *>(task.op).Case<ScanOp, StateOp>(
         [](auto packed) { packed.getCuSeqlensMutable().clear(); });
@@ -279,9 +281,8 @@ Task TaskBuilder::emit() {
   }
   SmallVector<OpFoldResult> counts{size(r.state.state, 0),
                                    size(r.state.state, 1)};
-  int64_t allColumns = cast<ShapedType>(r.state.state.getType()).getDimSize(3);
   if (columns)
-    counts.push_back(b.getIndexAttr(allColumns / columns));
+    counts.push_back(b.getIndexAttr(stateSize(3) / columns));
   auto forall = scf::ForallOp::create(b, loc, counts, inits,
                                       /*mapping=*/std::nullopt);
   b.setInsertionPointToStart(forall.getBody());

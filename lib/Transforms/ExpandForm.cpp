@@ -56,8 +56,8 @@ static int64_t chunkOf(std::optional<ConfigAttr> config, int64_t otherwise) {
 template <typename Op>
 static void expand(RewriterBase &rewriter, Op op, ExpansionOptions options,
                    StringRef why = "") {
-  options.chunk = chunkOf(op.getConfig(), options.chunk);
   options.byToken = !why.empty();
+  options.chunk = options.byToken ? 1 : chunkOf(op.getConfig(), options.chunk);
   std::string becomes = ("becomes a loop over tokens: " + why).str();
   if (why.empty())
     becomes = llvm::formatv("becomes a loop over chunks of {0} tokens",

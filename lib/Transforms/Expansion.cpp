@@ -17,8 +17,8 @@ using namespace mlir;
 using namespace mlir::linattn;
 
 SmallVector<Value> Expansion::emit() {
-  CarriedValues carried{norm ? norm.getOutput() : r.output, r.state.state,
-                        r.state.normalizer, r.state.runningMax};
+  CarriedValues carried{options.norm ? options.norm.getOutput() : r.output,
+                        r.state.state, r.state.normalizer, r.state.runningMax};
   Span tokens{b.getIndexAttr(0), batches(), index(0), length()};
   if (!options.forUnit)
     return resultsOf(emitSpan(tokens, carried));
@@ -236,7 +236,8 @@ Value Expansion::insertState(Value state, Value states, OpFoldResult slot) {
 
 /// Takes the tokens that fill no chunk, the last that are visited, from a span.
 Expansion::Span Expansion::splitRemainder(Span &tokens) {
-  Value left = b.createOrFold<arith::RemUIOp>(loc, tokens.end, index(chunk));
+  Value left =
+      b.createOrFold<arith::RemUIOp>(loc, tokens.end, index(options.chunk));
   Span remainder = tokens;
   if (r.reverse)
     remainder.end = tokens.begin = left;
@@ -259,7 +260,7 @@ SmallVector<Value> Expansion::emitOp(const Span &span,
   Value into;
   if (r.output) {
     inits.front() = into = slice(results.front(), span, first, count);
-    if (norm)
+    if (options.norm)
       inits.front() =
           tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, into),
                                   getElementTypeOrSelf(r.output));
@@ -277,7 +278,7 @@ SmallVector<Value> Expansion::emitOp(const Span &span,
   SmallVector<Value> ends(
       cloneStructured(b, r.op, ValueRange(inits).getTypes(), operands)
           ->getResults());
-  if (norm)
+  if (options.norm)
     ends.front() = emitNorm(ends.front(), into, span, first, count);
   if (r.output)
     ends.front() = insertBack(b, ends.front(), into, results.front());
@@ -294,9 +295,9 @@ CarriedValues Expansion::emitChunks(const Span &span, CarriedValues carried) {
   // A single chunk needs no loop.
   std::optional<int64_t> begin = getConstantIntValue(span.begin),
                          end = getConstantIntValue(span.end);
-  if (begin == 0 && end && *end > 0 && *end <= chunk)
+  if (begin == 0 && end && *end > 0 && *end <= options.chunk)
     return emitChunk(span, span.begin, tokensFrom(span, span.begin), carried);
-  return loop(span.begin, span.end, chunk, carried,
+  return loop(span.begin, span.end, options.chunk, carried,
               [&](Value position, CarriedValues carried) {
                 return emitChunk(span, position, tokensFrom(span, position),
                                  carried);
@@ -315,21 +316,22 @@ CarriedValues Expansion::emitExactChunks(const Span &span,
         });
   };
   if (options.forUnit)
-    return chunksOf(span.begin, span.end, chunk, carried);
+    return chunksOf(span.begin, span.end, options.chunk, carried);
   if (std::optional<int64_t> end = getConstantIntValue(span.end)) {
-    Value whole = index(*end / chunk * chunk);
-    if (*end >= chunk)
-      carried = chunksOf(span.begin, whole, chunk, carried);
-    if (*end % chunk)
-      carried = emitChunk(span, whole, b.getIndexAttr(*end % chunk), carried);
+    Value whole = index(*end / options.chunk * options.chunk);
+    if (*end >= options.chunk)
+      carried = chunksOf(span.begin, whole, options.chunk, carried);
+    if (*end % options.chunk)
+      carried =
+          emitChunk(span, whole, b.getIndexAttr(*end % options.chunk), carried);
     return carried;
   }
   // A large chunk may leave many tokens, so that smaller chunks precede single
   // tokens.
   constexpr int64_t smallChunk = 16;
   Value done = span.begin;
-  for (int64_t tokens : {chunk, smallChunk, int64_t(1)}) {
-    if (tokens != chunk && tokens >= chunk)
+  for (int64_t tokens : {options.chunk, smallChunk, int64_t(1)}) {
+    if (tokens != options.chunk && tokens >= options.chunk)
       continue;
     Value until = span.end;
     if (tokens > 1) {
@@ -374,13 +376,13 @@ OpFoldResult Expansion::tokensFrom(const Span &span, Value position) {
   // The whole chunks of a known number of tokens.
   std::optional<int64_t> begins = getConstantIntValue(span.begin),
                          ends = getConstantIntValue(span.end);
-  if (chunk == 1 || (begins == 0 && ends && *ends % chunk == 0))
-    return b.getIndexAttr(chunk);
+  if (options.chunk == 1 || (begins == 0 && ends && *ends % options.chunk == 0))
+    return b.getIndexAttr(options.chunk);
   AffineExpr at, end;
   bindDims(b.getContext(), at, end);
   return affine::makeComposedFoldedAffineMin(
       b, loc,
-      AffineMap::get(2, 0, {b.getAffineConstantExpr(chunk), end - at},
+      AffineMap::get(2, 0, {b.getAffineConstantExpr(options.chunk), end - at},
                      b.getContext()),
       {position, span.end});
 }
@@ -400,7 +402,7 @@ CarriedValues Expansion::emitChunk(const Span &span, Value position,
   for (Value *operand : part.tokenOperands())
     *operand = slice(*operand, span, first, count);
   Value output = part.output;
-  if (norm)
+  if (options.norm)
     part.output =
         tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, output),
                                 getElementTypeOrSelf(r.state.state));
@@ -411,7 +413,7 @@ CarriedValues Expansion::emitChunk(const Span &span, Value position,
                                          : steps.emitProducts();
   if (!carried.output)
     return next;
-  if (norm)
+  if (options.norm)
     next.output = emitNorm(next.output, output, span, first, count);
   next.output = insertBack(b, next.output, output, carried.output);
   return next;
@@ -420,14 +422,16 @@ CarriedValues Expansion::emitChunk(const Span &span, Value position,
 /// The norm of the rows of a chunk, which are rounded behind it alone.
 Value Expansion::emitNorm(Value rows, Value output, const Span &span,
                           OpFoldResult first, OpFoldResult count) {
-  SmallVector<Value> operands(norm->getOperands());
-  for (auto [operand, value] : llvm::zip(norm->getOpOperands(), operands)) {
-    if (value == norm.getInput())
+  SmallVector<Value> operands(options.norm->getOperands());
+  for (auto [operand, value] :
+       llvm::zip(options.norm->getOpOperands(), operands)) {
+    if (value == options.norm.getInput())
       value = rows;
-    else if (norm.isDpsInit(&operand))
+    else if (options.norm.isDpsInit(&operand))
       value = output;
     else if (cast<ShapedType>(value.getType()).getRank() == 4)
       value = slice(value, span, first, count);
   }
-  return cloneStructured(b, norm, output.getType(), operands)->getResult(0);
+  return cloneStructured(b, options.norm, output.getType(), operands)
+      ->getResult(0);
 }

@@ -19,8 +19,9 @@ namespace mlir::linattn {
 
 /// How a recurrence becomes chunks.
 struct ExpansionOptions {
+  /// Tokens of a chunk.
   int64_t chunk;
-  /// Every token is a chunk.
+  /// Every token is a chunk, which is 1.
   bool byToken = false;
   /// Every chunk has a static number of tokens.
   bool exact = false;
@@ -41,8 +42,7 @@ class Expansion {
 public:
   Expansion(OpBuilder &b, const Recurrence &recurrence,
             const ExpansionOptions &options)
-      : b(b), loc(recurrence.op->getLoc()), r(recurrence), options(options),
-        norm(options.norm), chunk(options.byToken ? 1 : options.chunk) {}
+      : b(b), loc(recurrence.op->getLoc()), r(recurrence), options(options) {}
 
   /// The results of the op.
   SmallVector<Value> emit();
@@ -109,8 +109,6 @@ private:
   Location loc;
   Recurrence r;
   ExpansionOptions options;
-  OutputNormOp norm;
-  int64_t chunk;
 };
 
 } // namespace mlir::linattn

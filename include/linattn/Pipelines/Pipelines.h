@@ -53,8 +53,28 @@ struct EntryPipelineOptions : virtual mlir::detail::PassOptions {
       llvm::cl::init(false)};
 };
 
+/// The sizes of a call, of a pipeline that chooses schedules by them.
+struct CallSizeOptions : virtual mlir::detail::PassOptions {
+  Option<int64_t> sequences{
+      *this, "sequences",
+      llvm::cl::desc(
+          "Sequences that schedules are chosen for where types leave "
+          "them open; 0: not known"),
+      llvm::cl::init(0)};
+  Option<int64_t> tokens{
+      *this, "tokens",
+      llvm::cl::desc("Tokens that schedules are chosen for where types leave "
+                     "them open; 0: not known"),
+      llvm::cl::init(0)};
+  void setSizes(const ::linattn::ScheduleHints &hints) {
+    sequences = hints.sequences;
+    tokens = hints.tokens;
+  }
+};
+
 /// The options of the CPU pipeline.
 struct CPUPipelineOptions : EntryPipelineOptions,
+                            CallSizeOptions,
                             PassPipelineOptions<CPUPipelineOptions> {
   Option<ReassociateMode> reassociate{
       *this, "reassociate", llvm::cl::desc("When to rewrite (QKᵀ)V as Q(KᵀV)"),
@@ -112,17 +132,6 @@ struct CPUPipelineOptions : EntryPipelineOptions,
       *this, "where-measured",
       llvm::cl::desc("A matrix unit takes what was measured to gain by it"),
       llvm::cl::init(false)};
-  Option<int64_t> tokens{
-      *this, "tokens",
-      llvm::cl::desc("Tokens of a call whose types leave them open, by which a "
-                     "matrix unit is chosen; 0: unknown"),
-      llvm::cl::init(0)};
-  Option<int64_t> sequences{
-      *this, "sequences",
-      llvm::cl::desc(
-          "Sequences of a call whose types leave them open, by which "
-          "tasks of a matrix unit are chosen; 0: unknown"),
-      llvm::cl::init(0)};
 };
 
 struct ReferencePipelineOptions
@@ -176,7 +185,8 @@ void addLinalgConversion(OpPassManager &functions,
 void buildTracePipeline(OpPassManager &pm, const CPUPipelineOptions &options);
 
 /// The options of the GPU pipelines.
-struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
+struct GPUPipelineOptions : CallSizeOptions,
+                            PassPipelineOptions<GPUPipelineOptions> {
   Option<std::string> chip{
       *this, "chip", llvm::cl::desc("sm_80, sm_90, sm_90a, sm_100 or another"),
       llvm::cl::init("sm_80")};
@@ -187,17 +197,6 @@ struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
   Option<int64_t> bandwidth{
       *this, "bandwidth",
       llvm::cl::desc("Bandwidth of memory in GB/s; 0: that of the chip"),
-      llvm::cl::init(0)};
-  Option<int64_t> sequences{
-      *this, "sequences",
-      llvm::cl::desc(
-          "Sequences that schedules are chosen for where types leave "
-          "them open; 0: not known"),
-      llvm::cl::init(0)};
-  Option<int64_t> tokens{
-      *this, "tokens",
-      llvm::cl::desc("Tokens that schedules are chosen for where types leave "
-                     "them open; 0: not known"),
       llvm::cl::init(0)};
   Option<CopyEngine> copy{
       *this, "copy",
@@ -226,8 +225,7 @@ struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
       llvm::cl::desc("Make kernels of linalg ops, none of whole recurrences"),
       llvm::cl::init(false)};
   void setHints(const ::linattn::ScheduleHints &hints) {
-    sequences = hints.sequences;
-    tokens = hints.tokens;
+    setSizes(hints);
     sms = hints.multiprocessors;
     bandwidth = hints.bandwidth;
   }

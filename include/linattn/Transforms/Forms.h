@@ -48,8 +48,8 @@ StringRef whyNoChunkTasks(ReadOp op, bool pads);
 /// Why a matrix unit of bf16 brings such tasks nothing, as a sentence; empty if
 /// it does. `fastProducts` is the option of the passes.
 StringRef whyNoMatrixUnit(const Recurrence &r, bool fastProducts);
-/// Why the recurrence is no candidate for the matrix unit of the default, whose
-/// speed was measured on others only, as a sentence; empty if it is one.
+/// Why `where-measured` excludes the recurrence from a matrix unit, as a
+/// sentence; empty if it does not.
 StringRef whyNotMeasured(const Recurrence &r);
 /// Why the products of attention over keys, on tensors or buffers, do not run
 /// in the tiles of a matrix unit, as a sentence; empty if they do.

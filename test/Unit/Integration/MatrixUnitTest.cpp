@@ -432,8 +432,7 @@ TEST(MatrixUnit, IsVectorsWhereDotProductsWouldNeedSummands) {
 TEST(MatrixUnit, IsByDefaultWhatGains) {
   bool fastDots = getVectorTarget().fastDotProducts;
   for (Math math : {Math::Strict, Math::Fast}) {
-    CompilerOptions options = optionsFor(MatrixUnit::Auto);
-    options.math = math;
+    CompilerOptions options = optionsFor(MatrixUnit::Auto, math);
     MatrixUnit expected = hasTiles()                       ? MatrixUnit::AMX
                           : fastDots && math == Math::Fast ? MatrixUnit::Dot
                                                            : MatrixUnit::None;
