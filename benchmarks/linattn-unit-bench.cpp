@@ -30,6 +30,9 @@ using namespace llvm;
 static cl::OptionCategory category("linattn-unit-bench options");
 static cl::list<int64_t> sizes("d", cl::desc("Head sizes (default: 64,128)"),
                                cl::CommaSeparated, cl::cat(category));
+static cl::opt<std::string>
+    only("rule", cl::desc("The rule whose line begins so (default: all)"),
+         cl::cat(category));
 static cl::opt<int64_t> tokens("t", cl::desc("Tokens"), cl::init(4096),
                                cl::cat(category));
 static cl::opt<int64_t> heads("heads", cl::desc("Heads"), cl::init(8),
@@ -278,7 +281,8 @@ int main(int argc, char **argv) {
             "| --- | --- | --- | --- | --- | --- | --- |\n";
   for (const Rule &rule : rules)
     for (int64_t size : allSizes)
-      if (Error error = Comparison(rule, size).run())
-        return fail(toString(std::move(error)));
+      if (StringRef(rule.name).starts_with(only))
+        if (Error error = Comparison(rule, size).run())
+          return fail(toString(std::move(error)));
   return 0;
 }

@@ -72,6 +72,8 @@ private:
   void lower(Operation *op);
   void lowerScores(ChunkScoresOp op);
   void lowerRead(ChunkReadOp op);
+  void emitRead(ChunkReadOp op, const ChunkVectors::ReadRows &rows,
+                bool fromZero, Value into);
   void lowerUpdate(ChunkUpdateOp op);
   void invalidate(Operation *op);
   void prepare(scf::ForOp loop);

@@ -158,8 +158,9 @@ bool BlockLowering::isDeferrable(ChunkPackOp pack) {
   return (type.getElementType().isBF16() || isScratch(input)) &&
          !pack.getShift() && !pack.getGate() && !pack.getMask() &&
          !pack.getFill() && !pack.getScaleValue() && !pack.getReverse() &&
-         !pack.getPadded() && std::abs(scale) == 1.0 && type.getRank() == 4 &&
-         type.hasStaticShape() && type.isLastDimUnitStride() &&
+         std::abs(scale) == 1.0 && type.getRank() == 4 &&
+         isStatic(type, /*butTokens=*/pack.getPadded()) &&
+         type.isLastDimUnitStride() &&
          isForTiles(wholeRowsOf(pack.getOutput()), pack);
 }
 

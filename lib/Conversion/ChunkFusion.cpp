@@ -61,12 +61,13 @@ static bool isOnlyUser(Operation *user, Value buffer, Operation *op) {
          users->front() == user;
 }
 
-/// Whether an unpack alone reads what `writer` writes, or its first columns.
+/// Whether an unpack alone reads what `writer` writes, or its first tokens or
+/// columns.
 static bool isOnlyReader(ChunkUnpackOp unpack, Value rows, Operation *writer) {
   Value read = unpack.getRows();
   if (read == rows)
     return isOnlyUser(unpack, rows, writer);
-  return wholeRowsOf(read) == rows && read.hasOneUse() &&
+  return rowsOf(read) == rows && read.hasOneUse() &&
          isOnlyUser(read.getDefiningOp(), rows, writer);
 }
 

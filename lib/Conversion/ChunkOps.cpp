@@ -108,6 +108,8 @@ bool mlir::linattn::takesLater(Operation *op) {
 /// Whether an operand is rows of tokens, of which there may be fewer than in a
 /// whole chunk.
 static bool isTokensOf(Operation *op, Value operand) {
+  if (auto unpack = dyn_cast<ChunkUnpackOp>(op))
+    return !unpack.getNormalize();
   auto pack = dyn_cast<ChunkPackOp>(op);
   return pack && pack.getPadded() && operand == pack.getInput();
 }
@@ -175,7 +177,7 @@ ArrayRef<int64_t> mlir::linattn::tileSummandsOf(Operation *op) {
       .Default({});
 }
 
-Value mlir::linattn::wholeRowsOf(Value buffer) {
+Value mlir::linattn::rowsOf(Value buffer) {
   auto view = buffer.getDefiningOp<memref::SubViewOp>();
   if (!view || view.getType().getRank() != view.getSourceType().getRank())
     return buffer;
@@ -184,11 +186,16 @@ Value mlir::linattn::wholeRowsOf(Value buffer) {
       return isConstantIntValue(value, expected);
     });
   };
-  bool hasAllRows = view.getType().getShape().drop_back() ==
-                    view.getSourceType().getShape().drop_back();
-  return hasAllRows && isAll(view.getMixedOffsets(), 0) &&
-                 isAll(view.getMixedStrides(), 1)
+  return isAll(view.getMixedOffsets(), 0) && isAll(view.getMixedStrides(), 1)
              ? view.getSource()
+             : buffer;
+}
+
+Value mlir::linattn::wholeRowsOf(Value buffer) {
+  Value rows = rowsOf(buffer);
+  return memrefOf(rows).getShape().drop_back() ==
+                 memrefOf(buffer).getShape().drop_back()
+             ? rows
              : buffer;
 }
 

@@ -31,8 +31,10 @@ inline Value memoryOf(Value buffer) {
   return memref::skipViewLikeOps(cast<MemrefValue>(buffer));
 }
 
-/// The rows that a view has the first columns of; a buffer that is none is
-/// itself.
+/// The rows that a view has the first tokens or columns of; a buffer that is
+/// none is itself.
+Value rowsOf(Value buffer);
+/// The same of all tokens.
 Value wholeRowsOf(Value buffer);
 
 /// Whether a buffer is memory of the task's own.

@@ -109,6 +109,19 @@ public:
   void emitColumn(ChunkUpdateOp op, const Factors &factors);
   void emitDivided(ChunkUnpackOp op);
 
+  /// The rows of a chunk with fewer tokens, or as many.
+  struct AllRows {
+    Value rows;   ///< The tokens where they are as many, `own` otherwise.
+    Value own;    ///< Other memory, [1, 1, C, N] of the tokens' type.
+    Value tokens; ///< How many there are.
+    Value areAll; ///< Whether they are as many; null if they are fewer.
+  };
+  /// `count` rows for [1, 1, T, N] with T ≤ count; with `isRead` they hold the
+  /// tokens, and zeros behind them.
+  AllRows allRowsOf(Value tokens, int64_t count, bool isRead);
+  /// Writes to the tokens what is not in their memory.
+  void writeBack(const AllRows &all, Value tokens);
+
   /// Blocks of `step`, in a loop, and what is left over.
   void forEachBlock(int64_t size, int64_t step,
                     function_ref<void(Value, int64_t)> body);
@@ -149,6 +162,7 @@ public:
   void prefetchLines(ArrayRef<Stream> streams, Value step, int64_t steps);
 
 private:
+  void copyTokens(Value from, Value to, Value count);
   Factors channelFactorsOf(Value decay);
   void decayFromBlock(Value decay, Value between, int64_t j);
   Value prefixSums(Value x);

@@ -170,26 +170,36 @@ void BlockLowering::lowerRead(ChunkReadOp op) {
   if (op.getTranspose())
     rows.rowsT = transposedKeys(rows.rows);
   linalg::FillOp fill = findFill(op);
-  Value into = op.getOutput();
-  auto [scaled, unpack] = findOutput(op);
-  if (unpack && whyNoVectors(unpack, vectorBits, target.registers).empty() &&
-      !(scaled && op.getDecay())) {
-    into = unpack.getOutput();
-    rows.scaled = scaled;
-    if (scaled)
-      lowered.push_back(scaled);
-    lowered.push_back(unpack);
-  }
   if (fill)
     lowered.push_back(fill);
+  auto [scaled, unpack] = findOutput(op);
+  if (!unpack || !whyNoVectors(unpack, vectorBits, target.registers).empty() ||
+      (scaled && op.getDecay()))
+    return emitRead(op, rows, bool(fill), op.getOutput());
+  rows.scaled = scaled;
+  if (scaled)
+    lowered.push_back(scaled);
+  lowered.push_back(unpack);
+  Value into = unpack.getOutput();
+  int64_t count = sizeOf(op.getOutput(), 2);
+  if (memrefOf(into).getDimSize(2) == count)
+    return emitRead(op, rows, bool(fill), into);
+  ChunkVectors::AllRows all = vectors->allRowsOf(into, count, /*isRead=*/false);
+  emitRead(op, rows, bool(fill), all.rows);
+  vectors->writeBack(all, into);
+}
+
+/// Sums start from zero if `fromZero`, and go to `into`.
+void BlockLowering::emitRead(ChunkReadOp op, const ChunkVectors::ReadRows &rows,
+                             bool fromZero, Value into) {
   if (isColumn(op))
-    return vectors->emitColumn(op, rows, bool(fill));
+    return vectors->emitColumn(op, rows, fromZero);
   if (op.getDecay())
-    return vectors->emitDecaying(op, rows, factorsOf(op.getDecay()), bool(fill),
+    return vectors->emitDecaying(op, rows, factorsOf(op.getDecay()), fromZero,
                                  into, streamsOf(op));
   ArrayRef<int64_t> summands = summandsOf(op);
   if (summands.empty())
-    return vectors->emit(op, rows, bool(fill), into, streamsOf(op));
+    return vectors->emit(op, rows, fromZero, into, streamsOf(op));
   TileRole role = op.getStrict() ? TileRole::StrictScores : TileRole::Scores;
   SmallVector<PackedTiles> matrices{
       tilesOf(rows.rows, TileRole::Rows, summands[0]),
@@ -202,11 +212,11 @@ void BlockLowering::lowerRead(ChunkReadOp op) {
   for (auto [values, count] : llvm::zip_equal(op.getValues(), summands))
     matrices.push_back(tilesOf(values, TileRole::Values, count));
   productsInTiles().emit(
-      op, matrices, rows, bool(fill), into, streamsOf(op), [&] {
+      op, matrices, rows, fromZero, into, streamsOf(op), [&] {
         materialize(rows.rows);
         materialize(op.getScores());
         materialize(op.getValues());
-        vectors->compact().emit(op, rows, bool(fill), into, /*streams=*/{});
+        vectors->compact().emit(op, rows, fromZero, into, /*streams=*/{});
       });
 }
 
@@ -302,10 +312,16 @@ void BlockLowering::lower(Operation *op) {
       .Case([&](ChunkPackOp pack) {
         bool hasTokens = getElementTypeOrSelf(pack.getInput()).isBF16() ||
                          made.deferred.contains(pack.getInput());
-        if (hasTokens && isDeferrable(pack))
-          made.deferred[wholeRowsOf(pack.getOutput())] = pack;
-        else
-          v.emit(pack);
+        if (!hasTokens || !isDeferrable(pack))
+          return v.emit(pack);
+        if (pack.getPadded()) {
+          pack.getInputMutable().assign(v.allRowsOf(pack.getInput(),
+                                                    sizeOf(pack.getOutput(), 2),
+                                                    /*isRead=*/true)
+                                            .rows);
+          pack.setPadded(false);
+        }
+        made.deferred[wholeRowsOf(pack.getOutput())] = pack;
       })
       .Case<ChunkUnpackOp, ChunkSolveOp, FeatureMapOp>(
           [&](auto plain) { v.emit(plain); })

@@ -84,7 +84,9 @@ OpFoldResult ChunkSteps::size(Value x, int64_t dim) {
   return tensor::getMixedSize(b, loc, x, dim);
 }
 
-OpFoldResult ChunkSteps::tokens() { return size(r.rows(), 2); }
+OpFoldResult ChunkSteps::tokens() {
+  return rowCount ? b.getIndexAttr(rowCount) : size(r.rows(), 2);
+}
 
 Value ChunkSteps::empty(ArrayRef<OpFoldResult> sizes) {
   return tensor::EmptyOp::create(b, loc, sizes, type);
@@ -169,10 +171,10 @@ Value ChunkSteps::scaled(Value rows) {
 
 Value ChunkSteps::unpack(Value rows, Value denominator) {
   bool moves = r.normalize && r.normalize->getAbsFloor() && maxima;
-  rows = firstColumns(rows, r.output);
+  rows = outputPart(rows);
   // The kernel of a task writes such rows where they belong.
-  if (headByHead && rows.getType() == r.output.getType() && !denominator &&
-      !r.reverse)
+  if (headByHead && !rowCount && rows.getType() == r.output.getType() &&
+      !denominator && !r.reverse)
     return rows;
   return ChunkUnpackOp::create(b, loc, TypeRange{r.output.getType()}, rows,
                                denominator, moves ? maxima : Value(), r.output,

@@ -36,11 +36,15 @@ public:
   /// output's. Under `headByHead` a loop reads the heads of queries one after
   /// the other, where there are more than states. Under `scalesOutputs` a scale
   /// multiplies outputs in place of queries, which stay tokens of 16 bits.
+  /// `rowCount` is the number of the chunk's rows if it may have fewer tokens,
+  /// behind which rows and numbers are zero; 0: as many.
   ChunkSteps(OpBuilder &b, const Recurrence &chunk, CarriedValues carried,
-             bool headByHead = false, bool scalesOutputs = false)
+             bool headByHead = false, bool scalesOutputs = false,
+             int64_t rowCount = 0)
       : b(b), loc(chunk.op->getLoc()), r(chunk), carried(carried),
         type(getElementTypeOrSelf(carried.state)), headByHead(headByHead),
-        scalesOutputs(scalesOutputs && !chunk.normalize && !chunk.bonus) {}
+        scalesOutputs(scalesOutputs && !chunk.normalize && !chunk.bonus),
+        rowCount(rowCount) {}
 
   /// The chunk as products of matrices.
   CarriedValues emitProducts();
@@ -71,6 +75,7 @@ private:
   OpFoldResult tokens();
 
   // Ops.
+  Value outputPart(Value rows);
   Value firstColumns(Value rows, Value like);
   Value columns(Value rows, OpFoldResult first, OpFoldResult count);
   Value packWider(Value x, Value into, function_ref<Value(Value)> packInto);
@@ -117,6 +122,7 @@ private:
   CarriedValues carried;
   Type type;
   bool headByHead, scalesOutputs;
+  int64_t rowCount;
   /// Rows and numbers of the chunk, in the order in which the recurrence visits
   /// tokens.
   Value mask, decay, valueDecay, beta, keyShift, keyFactor, maxima, queries,

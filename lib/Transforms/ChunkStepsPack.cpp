@@ -38,6 +38,21 @@ static bool isWider(Value rows, Value than) {
          !ShapedType::isDynamic(width(than)) && width(rows) > width(than);
 }
 
+/// The rows and columns that the output has.
+Value ChunkSteps::outputPart(Value rows) {
+  bool wider = isWider(rows, r.output);
+  if (!rowCount && !wider)
+    return rows;
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, rows),
+                            offsets(sizes.size(), b.getIndexAttr(0)),
+                            strides(sizes.size(), b.getIndexAttr(1));
+  if (rowCount)
+    sizes[2] = size(r.output, 2);
+  if (wider)
+    sizes[3] = size(r.output, 3);
+  return tensor::ExtractSliceOp::create(b, loc, rows, offsets, sizes, strides);
+}
+
 /// As many columns of rows as another tensor has.
 Value ChunkSteps::firstColumns(Value rows, Value like) {
   return isWider(rows, like) ? columns(rows, b.getIndexAttr(0), size(like, 3))
@@ -79,9 +94,11 @@ Value ChunkSteps::pack(Value x, Value into, Value shift, Value gate, Value mask,
       return pack(x, part, shift, own, mask, scale, fill, reverse);
     });
   FloatAttr other = fill && mask ? b.getF64FloatAttr(*fill) : FloatAttr();
+  bool padded = rowCount && rankOf(x) > 2 &&
+                cast<ShapedType>(x.getType()).getDimSize(2) != rowCount;
   return ChunkPackOp::create(b, loc, TypeRange{into.getType()}, x, shift, gate,
                              mask, scale.getValue(), into, scale.getAttr(b),
-                             other, reverse)
+                             other, reverse, padded)
       ->getResult(0);
 }
 

@@ -58,12 +58,19 @@ static void expand(RewriterBase &rewriter, Op op, ExpansionOptions options,
                    StringRef why = "") {
   options.byToken = !why.empty();
   options.chunk = options.byToken ? 1 : chunkOf(op.getConfig(), options.chunk);
+  int64_t fewestOfLast = ::linattn::fewestOfLastChunk(options.chunk);
   std::string becomes = ("becomes a loop over tokens: " + why).str();
   if (why.empty())
     becomes = llvm::formatv("becomes a loop over chunks of {0} tokens",
                             options.chunk);
-  if (options.forUnit)
-    becomes += ", and stays as it is for those that fill none";
+  if (options.fillsUpLast)
+    becomes += llvm::formatv(", filled up with zeros from {0} on, and stays as "
+                             "it is for fewer behind them",
+                             fewestOfLast);
+  else if (options.forUnit)
+    becomes += (", and stays as it is for those that fill none: " +
+                whyNotFilledUp(Recurrence(op)))
+                   .str();
   if (options.fewest)
     becomes += llvm::formatv(", and for fewer than {0}", options.fewest);
   remark::passed(op.getLoc(), remarkNamed("expand-form")) << becomes;
@@ -212,13 +219,20 @@ private:
   /// The fewest tokens of a sequence that run in chunks of a matrix unit.
   template <typename Op>
   static int64_t fewestOf(Op op) {
-    int64_t fewest = chunkOf(op.getConfig(), chunkOfMatrixUnit(Recurrence(op)));
+    Recurrence r(op);
+    int64_t fewest = chunkOf(op.getConfig(), chunkOfMatrixUnit(r));
     if (!startsAtZero(op))
-      return fewest;
+      return fewestOfLast(r, fewest);
     auto states = op->getResults().drop_front(isa<ScanOp>(op) ? 1 : 0);
     bool returnsState =
         llvm::any_of(states, [](Value state) { return !state.use_empty(); });
     return std::max(fewest, ::linattn::fewestUnitTokens(returnsState));
+  }
+
+  /// The fewest tokens of a last chunk, all of it if zeros cannot fill it up.
+  static int64_t fewestOfLast(const Recurrence &r, int64_t chunk) {
+    return whyNotFilledUp(r).empty() ? ::linattn::fewestOfLastChunk(chunk)
+                                     : chunk;
   }
 
   template <typename Op>
@@ -233,6 +247,7 @@ private:
     ExpansionOptions options{matrixUnit ? chunkOfMatrixUnit(r) : chunkSize};
     options.exact = true;
     options.forUnit = matrixUnit;
+    options.fillsUpLast = matrixUnit && whyNotFilledUp(r).empty();
     if (matrixUnit && (r.offsets || !tokensOf(r))) {
       options.mayLackChunk = !startsAtZero(op);
       options.fewest = startsAtZero(op) ? fewestOf(op) : 0;

@@ -26,7 +26,7 @@ SmallVector<Value> Expansion::emit() {
                         : emitForUnit(tokens, carried);
 }
 
-/// Full chunks, and the op itself on the tokens behind them.
+/// Chunks, and the op itself on the tokens behind them.
 SmallVector<Value> Expansion::emitForUnit(const Span &tokens,
                                           CarriedValues carried) {
   Span whole = tokens;
@@ -41,7 +41,7 @@ SmallVector<Value> Expansion::emitForUnit(const Span &tokens,
         some, carried, [&] { return emitSpan(whole, carried); },
         [&] { return carried; });
   }
-  return emitOp(remainder, resultsOf(carried));
+  return emitOp(remainder, resultsOf(carried), /*isRemainder=*/true);
 }
 
 /// The op itself if there are few tokens, which knows that it starts at zero;
@@ -234,10 +234,16 @@ Value Expansion::insertState(Value state, Value states, OpFoldResult slot) {
 // The op itself
 //===----------------------------------------------------------------------===//
 
-/// Takes the tokens that fill no chunk, the last that are visited, from a span.
+/// Takes the tokens that are no chunk, the last that are visited, from a span.
 Expansion::Span Expansion::splitRemainder(Span &tokens) {
   Value left =
       b.createOrFold<arith::RemUIOp>(loc, tokens.end, index(options.chunk));
+  if (options.fillsUpLast) {
+    Value areFew = b.createOrFold<arith::CmpIOp>(
+        loc, arith::CmpIPredicate::ult, left,
+        index(::linattn::fewestOfLastChunk(options.chunk)));
+    left = b.createOrFold<arith::SelectOp>(loc, areFew, left, index(0));
+  }
   Span remainder = tokens;
   if (r.reverse)
     remainder.end = tokens.begin = left;
@@ -250,7 +256,8 @@ Expansion::Span Expansion::splitRemainder(Span &tokens) {
 /// Runs the op itself on the tokens of a span, from `results` so far, and
 /// returns its own in their place.
 SmallVector<Value> Expansion::emitOp(const Span &span,
-                                     SmallVector<Value> results) {
+                                     SmallVector<Value> results,
+                                     bool isRemainder) {
   Value left = b.createOrFold<arith::SubIOp>(loc, span.end, span.begin);
   if (getConstantIntValue(left) == 0)
     return results;
@@ -275,9 +282,11 @@ SmallVector<Value> Expansion::emitOp(const Span &span,
   size_t next = 0;
   for (OpOperand &init : structured.getDpsInitsMutable())
     operands[init.getOperandNumber()] = inits[next++];
-  SmallVector<Value> ends(
-      cloneStructured(b, r.op, ValueRange(inits).getTypes(), operands)
-          ->getResults());
+  Operation *part =
+      cloneStructured(b, r.op, ValueRange(inits).getTypes(), operands);
+  if (isRemainder && options.fillsUpLast)
+    part->setDiscardableAttr(kRemainderAttrName, b.getUnitAttr());
+  SmallVector<Value> ends(part->getResults());
   if (options.norm)
     ends.front() = emitNorm(ends.front(), into, span, first, count);
   if (r.output)
@@ -312,7 +321,10 @@ CarriedValues Expansion::emitExactChunks(const Span &span,
                       CarriedValues carried) {
     return loop(
         from, to, tokens, carried, [&](Value position, CarriedValues carried) {
-          return emitChunk(span, position, b.getIndexAttr(tokens), carried);
+          OpFoldResult count = options.fillsUpLast
+                                   ? tokensFrom(span, position)
+                                   : OpFoldResult(b.getIndexAttr(tokens));
+          return emitChunk(span, position, count, carried);
         });
   };
   if (options.forUnit)
@@ -402,12 +414,13 @@ CarriedValues Expansion::emitChunk(const Span &span, Value position,
   for (Value *operand : part.tokenOperands())
     *operand = slice(*operand, span, first, count);
   Value output = part.output;
+  bool mayBeFilledUp =
+      options.fillsUpLast && getConstantIntValue(count) != options.chunk;
   if (options.norm)
-    part.output =
-        tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, output),
-                                getElementTypeOrSelf(r.state.state));
+    part.output = rowsFor(output, mayBeFilledUp);
   ChunkSteps steps(b, part, carried, /*headByHead=*/options.exact,
-                   /*scalesOutputs=*/options.forUnit);
+                   /*scalesOutputs=*/options.forUnit,
+                   mayBeFilledUp ? options.chunk : 0);
   CarriedValues next = !r.key            ? steps.emitQueries()
                        : options.byToken ? steps.emitToken()
                                          : steps.emitProducts();
@@ -417,6 +430,22 @@ CarriedValues Expansion::emitChunk(const Span &span, Value position,
     next.output = emitNorm(next.output, output, span, first, count);
   next.output = insertBack(b, next.output, output, carried.output);
   return next;
+}
+
+/// Memory for the rows of outputs in front of their norm, a part of that for a
+/// whole chunk if it may be filled up.
+Value Expansion::rowsFor(Value output, bool mayBeFilledUp) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, output);
+  SmallVector<OpFoldResult> whole = sizes;
+  if (mayBeFilledUp)
+    whole[2] = b.getIndexAttr(options.chunk);
+  Value rows = tensor::EmptyOp::create(b, loc, whole,
+                                       getElementTypeOrSelf(r.state.state));
+  if (!mayBeFilledUp)
+    return rows;
+  SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0)),
+      strides(sizes.size(), b.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(b, loc, rows, offsets, sizes, strides);
 }
 
 /// The norm of the rows of a chunk, which are rounded behind it alone.

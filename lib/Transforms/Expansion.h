@@ -26,9 +26,12 @@ struct ExpansionOptions {
   /// Every chunk has a static number of tokens.
   bool exact = false;
   /// Head sizes are whole tiles, outputs are scaled, and the op itself takes
-  /// the tokens that fill no chunk.
+  /// the tokens behind the last chunk.
   bool forUnit = false;
-  /// With `forUnit`: there may be no full chunk.
+  /// With `forUnit`: zeros fill up a last chunk of `fewestOfLastChunk` tokens
+  /// or more.
+  bool fillsUpLast = false;
+  /// With `forUnit`: there may be no chunk.
   bool mayLackChunk = false;
   /// With `forUnit`: the op itself takes all tokens if they are fewer, from a
   /// fill with zero. At least a chunk, or 0: never.
@@ -60,7 +63,8 @@ private:
   SmallVector<Value> resultsOf(const CarriedValues &carried);
   CarriedValues emitSpan(const Span &span, CarriedValues carried);
   Span splitRemainder(Span &tokens);
-  SmallVector<Value> emitOp(const Span &span, SmallVector<Value> results);
+  SmallVector<Value> emitOp(const Span &span, SmallVector<Value> results,
+                            bool isRemainder = false);
   CarriedValues emitSequences(CarriedValues carried);
   CarriedValues emitSequence(Value sequence, CarriedValues carried);
   CarriedValues emitChunks(const Span &span, CarriedValues carried);
@@ -69,6 +73,7 @@ private:
                           CarriedValues carried);
   Value emitNorm(Value rows, Value output, const Span &span, OpFoldResult first,
                  OpFoldResult count);
+  Value rowsFor(Value output, bool mayBeFilledUp);
   OpFoldResult tokensFrom(const Span &span, Value position);
   CarriedValues loop(Value from, Value to, int64_t step, CarriedValues carried,
                      function_ref<CarriedValues(Value, CarriedValues)> body);

@@ -177,6 +177,11 @@ private:
       reason = "the only form of its rule, without a vector schedule";
       return {Form::Token};
     }
+    if (request.form == Form::Auto && op->hasAttr(kRemainderAttrName) &&
+        whyNotFilledUp(Recurrence(op)).empty()) {
+      reason = "few tokens: zeros fill up chunks for more";
+      return {Form::Token};
+    }
     if (request.form == Form::Auto)
       return selectByLength(problem, legal, reason);
     reason = "as requested";

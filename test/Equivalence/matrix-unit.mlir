@@ -1,4 +1,5 @@
 // RUN: linattn-run %s %s --all --open-size=85 --matrix-unit=emulated --compare=exact
+// RUN: linattn-run %s %s --all --open-size=109 --matrix-unit=emulated --compare=exact
 
 // Scans of 16-bit tokens in the tiles of an emulated matrix unit compute what
 // scans do, and exactly that in prime fields. Errors are those of

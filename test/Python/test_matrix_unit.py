@@ -37,11 +37,11 @@ def test_divides_by_tokens():
     done = run_in_tiles("-c", EXPLAIN)
     assert done.returncode == 0, done.stderr
     few, many, few_to_state, many_to_state, all_keys = done.stdout.split("\n\n")[:5]
-    chunks = "becomes a loop over chunks of 64 tokens, and stays as it is for those that fill none\n"
+    chunks = "filled up with zeros from 32 on, and stays as it is for fewer behind them\n"
     assert "stays a scan: it has fewer than 128 tokens" in few
     assert "stays a scan: it has fewer than 64 tokens" in few_to_state
     assert chunks in many + "\n" and chunks in many_to_state + "\n"
-    assert "fill none, and for fewer than 64" in all_keys  # queries and keys may differ in number
+    assert "fewer behind them, and for fewer than 64" in all_keys  # queries and keys may differ in number
     assert "stays a state" not in all_keys and "stays a read" not in all_keys
 
 

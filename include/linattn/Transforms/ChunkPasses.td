@@ -35,11 +35,16 @@ def LinAttnExpandFormPass
 
     A task owns a state that is not read afterwards, and fills one that starts at zero.
 
-    Under `matrix-unit` only full chunks are expanded. A copy of the op processes the remainder,
-    in the same task. It takes all tokens of a sequence from zeros that has fewer than 64, or 128 if
+    Under `matrix-unit` chunks have one body, which zeros fill up for half a chunk or more tokens at the
+    end: packs are `padded`, and an unpack takes the first rows. A copy of the op processes fewer tokens,
+    the remainder, in the same task; it does so for less than a whole chunk where zeros would not leave state
+    and outputs as they are, and the remark says why: a decay per head, which goes on behind the last token,
+    masks, gates of the values, `reverse`, normalisers, and maps that make features of zeros.
+    The op takes all tokens of a sequence from zeros that has fewer than 64, or 128 if
     its state is not read afterwards: vectors then read no state. An op of fewer tokens than that, or
-    than a chunk, stays; where a state is given, the attribute `linattn.remainder` lets
-    `linattn-select-form` choose the form that a remainder has. `tokens` and `sequences`
+    than make a chunk, stays; where a state is given, the attribute `linattn.remainder` lets
+    `linattn-select-form` choose the form that a remainder has: token by token where zeros fill up chunks for
+    more. `tokens` and `sequences`
     say how many a call has where types leave it open. Where sequences and heads are fewer than `cores`, a
     task has a part of the columns of the values, at least 32; the attribute `linattn.columns` gives the
     remainder the form of all of them. The option

@@ -59,6 +59,20 @@ func.func @read(%x: memref<1x1x16x32xf32>, %g: memref<1x1x16xf32>, %s: memref<1x
   return
 }
 
+// Tokens of an unknown number are unpacked one by one.
+
+// CHECK-LABEL: func.func @unpack(
+// CHECK-SAME:    %{{.+}}: memref<1x1x?x32xf32>, %[[O:[a-z0-9]+]]: memref<1x1x?x32xbf16>)
+// CHECK:         %[[T:.+]] = memref.dim %[[O]], %c2
+// CHECK:         scf.for %{{.+}} = %c0 to %[[T]]
+// CHECK:           arith.truncf
+// CHECK:           vector.transfer_write {{.*}}, %[[O]]
+// CHECK-NOT:     linattn.chunk
+func.func @unpack(%y: memref<1x1x?x32xf32>, %o: memref<1x1x?x32xbf16>) {
+  linattn.chunk.unpack %y into(%o) : (memref<1x1x?x32xf32>, memref<1x1x?x32xbf16>) -> ()
+  return
+}
+
 // In a task the buffers of a chunk lie on its stack, and a product prefetches
 // the rows of the next chunk, of the next head after the last one.
 

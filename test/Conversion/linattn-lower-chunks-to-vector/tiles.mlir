@@ -298,6 +298,72 @@ func.func @filled(%q: memref<1x1x32x20xbf16>, %s: memref<1x1x32x32xf32>, %o: mem
   return
 }
 
+// A chunk that may have fewer tokens than rows: as many stay where they are, fewer
+// are copied to memory of as many rows with zeros behind them. Outputs are
+// written there, too, and copied back.
+
+// CHECK-LABEL: func.func @fewer_tokens(
+// CHECK-SAME:    %[[Q:[a-z0-9]+]]: memref<1x1x?x32xbf16, {{.+}}>, %{{.+}}: memref<1x1x32x32xf32>, %[[O:[a-z0-9]+]]: memref<1x1x?x32xbf16, {{[^,]*, [^,]*, [^,]*, [^,]*, [^,]*}}>, %{{.+}}: index)
+// CHECK:         %[[OWN:.+]] = memref.alloc() {{.*}} : memref<1x1x32x32xbf16>
+// CHECK:         %[[T:.+]] = memref.dim %[[Q]], %c2
+// CHECK:         %[[AS_MANY:.+]] = arith.cmpi eq, %[[T]], %c32
+// CHECK:         %[[ROWS:.+]] = scf.if %[[AS_MANY]] -> (memref<1x1x32x32xbf16, strided<[?, ?, ?, 1], offset: ?>>)
+// CHECK:           memref.cast %[[Q]]
+// CHECK:         } else {
+// CHECK:           scf.for %{{.+}} = %c0 to %[[T]]
+// CHECK:             vector.transfer_write {{.*}}, %[[OWN]]
+// CHECK:           scf.for %{{.+}} = %[[T]] to %c32
+// CHECK:             vector.transfer_write %cst{{.*}}, %[[OWN]]
+// CHECK:           memref.cast %[[OWN]]
+// CHECK:         %[[AS_MANY:.+]] = arith.cmpi eq
+// CHECK:         %[[INTO:.+]] = scf.if %[[AS_MANY]] -> (memref<1x1x32x32xbf16, strided<[?, ?, 32, 1], offset: ?>>)
+// CHECK:         vector.transfer_read %[[ROWS]]{{.*}} vector<32xbf16>
+// CHECK:         amx.tile_mulf
+// CHECK:         vector.transfer_write {{.*}}, %[[INTO]]{{.*}} : vector<32xbf16>
+// CHECK:         scf.if %[[AS_MANY]] {
+// CHECK-NEXT:    } else {
+// CHECK:           vector.transfer_write {{.*}}, %[[O]]
+// CHECK-NOT:     linattn.chunk
+// EXACT-LABEL: func.func @fewer_tokens(
+// EXACT-NOT:     linattn.chunk
+// EXACT:         return
+func.func @fewer_tokens(%q: memref<1x1x?x32xbf16, strided<[?, ?, 64, 1], offset: ?>>, %s: memref<1x1x32x32xf32>, %o: memref<1x1x?x32xbf16, strided<[?, ?, 32, 1], offset: ?>>, %n: index) {
+  %zero = arith.constant 0.0 : f32
+  %rows = memref.alloca() : memref<1x1x32x32xf32>
+  %sums = memref.alloca() : memref<1x1x32x32xf32>
+  linattn.chunk.pack %q into(%rows) {padded} : (memref<1x1x?x32xbf16, strided<[?, ?, 64, 1], offset: ?>>, memref<1x1x32x32xf32>) -> ()
+  linalg.fill ins(%zero : f32) outs(%sums : memref<1x1x32x32xf32>)
+  linattn.chunk.read %rows, %s into(%sums) {summands = array<i64: 1, 2>} : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  %first = memref.subview %sums[0, 0, 0, 0] [1, 1, %n, 32] [1, 1, 1, 1] : memref<1x1x32x32xf32> to memref<1x1x?x32xf32, strided<[1024, 1024, 32, 1]>>
+  linattn.chunk.unpack %first into(%o) : (memref<1x1x?x32xf32, strided<[1024, 1024, 32, 1]>>, memref<1x1x?x32xbf16, strided<[?, ?, 32, 1], offset: ?>>) -> ()
+  return
+}
+
+// Of a known number there is no choice.
+
+// CHECK-LABEL: func.func @fewer_known_tokens(
+// CHECK-SAME:    %[[Q:[a-z0-9]+]]: memref<1x1x20x32xbf16>, %{{.+}}: memref<1x1x32x32xf32>, %[[O:[a-z0-9]+]]: memref<1x1x20x32xbf16>)
+// CHECK:         %[[OWN:.+]] = memref.alloc() {{.*}} : memref<1x1x32x32xbf16>
+// CHECK-NOT:     scf.if
+// CHECK:         scf.for %{{.+}} = %c0 to %c20
+// CHECK:           vector.transfer_read %[[Q]]
+// CHECK:         scf.for %{{.+}} = %c20 to %c32
+// CHECK:         vector.transfer_read %[[OWN]]{{.*}} vector<32xbf16>
+// CHECK:         amx.tile_mulf
+// CHECK:         scf.for %{{.+}} = %c0 to %c20
+// CHECK:           vector.transfer_write {{.*}}, %[[O]]
+func.func @fewer_known_tokens(%q: memref<1x1x20x32xbf16>, %s: memref<1x1x32x32xf32>, %o: memref<1x1x20x32xbf16>) {
+  %zero = arith.constant 0.0 : f32
+  %rows = memref.alloca() : memref<1x1x32x32xf32>
+  %sums = memref.alloca() : memref<1x1x32x32xf32>
+  linattn.chunk.pack %q into(%rows) {padded} : (memref<1x1x20x32xbf16>, memref<1x1x32x32xf32>) -> ()
+  linalg.fill ins(%zero : f32) outs(%sums : memref<1x1x32x32xf32>)
+  linattn.chunk.read %rows, %s into(%sums) {summands = array<i64: 1, 2>} : (memref<1x1x32x32xf32>, memref<1x1x32x32xf32>, memref<1x1x32x32xf32>) -> ()
+  %first = memref.subview %sums[0, 0, 0, 0] [1, 1, 20, 32] [1, 1, 1, 1] : memref<1x1x32x32xf32> to memref<1x1x20x32xf32, strided<[1024, 1024, 32, 1]>>
+  linattn.chunk.unpack %first into(%o) : (memref<1x1x20x32xf32, strided<[1024, 1024, 32, 1]>>, memref<1x1x20x32xbf16>) -> ()
+  return
+}
+
 // Rows that come from elsewhere, too, are packed in f32; sums that are read once
 // more stay.
 

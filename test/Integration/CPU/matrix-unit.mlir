@@ -14,13 +14,13 @@
 // A unit is used where it is named. By default, and under "auto", that is AMX where the machine has it.
 // A kernel says where a unit is missing, and where it would lose.
 
-// CHECK: passed: expand-form: becomes a loop over chunks of 64 tokens, and stays as it is for those that fill none
+// CHECK: passed: expand-form: becomes a loop over chunks of 64 tokens, filled up with zeros from 32 on, and stays as it is for fewer behind them
 // AMX: {{becomes a loop over chunks of 64 tokens|missed: matrix-unit: products run in vectors: the (CPU has no AMX|operating system)}}
 // STRICT: missed: matrix-unit: products run in vectors: {{the CPU has no AVX-512 BF16|dot products gain only by a single bf16 number}}
 // NONE-NOT: expand-form
 // NONE-NOT: matrix-unit
 // AUTO-NOT: missed: matrix-unit
-// FEW: stays a scan: it has fewer than 64 tokens
+// FEW: stays a scan: it has fewer than 32 tokens
 // CHANNELS: stays a scan: it decays per channel and has fewer than 128 key features, for which vectors are faster
 // HALVES: stays a scan: its tokens need two bf16 summands and have fewer than 128 key features, for which vectors are faster
 // NAME: expected LINATTN_MATRIX_UNIT to be auto, none, amx, dot or emulated, but got tiles

@@ -8,26 +8,94 @@
 // RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit' --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // Chunks of 64 tokens, of 32 under a delta rule, of the schedule's size. The scan
-// itself goes on from them with the tokens that fill no chunk.
+// itself goes on from them with less than half a chunk.
 
 // CHECK-LABEL: func.func @additive(
-// CHECK:         %[[CHUNKS:.+]]:2 = scf.for %
+// CHECK:         %[[CHUNKS:.+]]:2 = scf.for %{{.+}} = %c0 to %c128 step %c64
 // CHECK:           linattn.chunk.update {{.*}}tensor<1x1x64x32xf32>
-// CHECK:         %[[INTO:.+]] = tensor.extract_slice %[[CHUNKS]]#0[0, 0, 128, 0] [1, 1, 36, 32]
-// CHECK:         %[[REST:.+]]:2 = linattn.scan {{.+}} into(%[[INTO]]) init(%[[CHUNKS]]#1) :
+// CHECK:         %[[INTO:.+]] = tensor.extract_slice %[[CHUNKS]]#0[0, 0, 128, 0] [1, 1, 31, 32]
+// CHECK:         %[[REST:.+]]:2 = linattn.scan {{.+}} into(%[[INTO]]) init(%[[CHUNKS]]#1) {linattn.remainder} :
 // CHECK:         %[[ALL:.+]] = tensor.insert_slice %[[REST]]#0 into %[[CHUNKS]]#0[0, 0, 128, 0]
 // CHECK:         scf.forall.in_parallel
 // CHECK-NEXT:      tensor.parallel_insert_slice %[[ALL]]
 // CHECK-NEXT:      tensor.parallel_insert_slice %[[REST]]#1
-func.func @additive(%q: tensor<1x2x164x32xbf16>, %s: tensor<1x2x32x32xf32>) -> (tensor<1x2x164x32xbf16>, tensor<1x2x32x32xf32>) {
-  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x164x32xbf16>, tensor<1x2x164x32xbf16>, tensor<1x2x164x32xbf16>, tensor<1x2x164x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x164x32xbf16>, tensor<1x2x32x32xf32>)
-  return %r#0, %r#1 : tensor<1x2x164x32xbf16>, tensor<1x2x32x32xf32>
+func.func @additive(%q: tensor<1x2x159x32xbf16>, %s: tensor<1x2x32x32xf32>) -> (tensor<1x2x159x32xbf16>, tensor<1x2x32x32xf32>) {
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x159x32xbf16>, tensor<1x2x159x32xbf16>, tensor<1x2x159x32xbf16>, tensor<1x2x159x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x159x32xbf16>, tensor<1x2x32x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x159x32xbf16>, tensor<1x2x32x32xf32>
+}
+
+// Zeros fill up half a chunk or more. Chunks have one body.
+
+// CHECK-LABEL: func.func @filled_up(
+// CHECK:         scf.for %[[AT:.+]] = %c0 to %c160 step %c64
+// CHECK-NEXT:      %[[COUNT:.+]] = affine.min {{.+}}(%[[AT]])
+// CHECK:           %[[TOKENS:.+]] = tensor.extract_slice {{.+}}[0, 0, %[[AT]], 0] [1, 1, %[[COUNT]], 32]
+// CHECK:           linattn.chunk.pack %[[TOKENS]] into({{.+}}) {padded} : (tensor<1x1x?x32xbf16>, tensor<1x1x64x32xf32>)
+// CHECK:           %[[ROWS:.+]] = linattn.chunk.read
+// CHECK:           %[[PART:.+]] = tensor.extract_slice %[[ROWS]][0, 0, 0, 0] [1, 1, %[[COUNT]], 32]
+// CHECK:           linattn.chunk.unpack %[[PART]]
+// CHECK:           linattn.chunk.update {{.*}}tensor<1x1x64x32xf32>
+// CHECK-NOT:     linattn.scan
+// REMARK: "becomes a loop over chunks of 64 tokens, filled up with zeros from 32 on, and stays as it is for fewer behind them"
+func.func @filled_up(%q: tensor<1x2x160x32xbf16>, %s: tensor<1x2x32x32xf32>) -> (tensor<1x2x160x32xbf16>, tensor<1x2x32x32xf32>) {
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x160x32xbf16>, tensor<1x2x160x32xbf16>, tensor<1x2x160x32xbf16>, tensor<1x2x160x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x160x32xbf16>, tensor<1x2x32x32xf32>)
+  return %r#0, %r#1 : tensor<1x2x160x32xbf16>, tensor<1x2x32x32xf32>
+}
+
+// One chunk that is not full needs no loop. A norm has its rows, too.
+
+// CHECK-LABEL: func.func @filled_up_with_norm(
+// CHECK-NOT:     scf.for %
+// CHECK:         linattn.chunk.pack {{.+}} {padded} : (tensor<1x1x40x32xbf16>, tensor<1x1x64x32xf32>)
+// CHECK:         %[[PART:.+]] = tensor.extract_slice %{{.+}}[0, 0, 0, 0] [1, 1, 40, 32] {{.+}} : tensor<1x1x64x32xf32>
+// CHECK:         linattn.output_norm {{.+}} (tensor<1x1x40x32xf32>, tensor<1x1x40x32xbf16>)
+// CHECK-NOT:     linattn.scan
+func.func @filled_up_with_norm(%q: tensor<1x2x40x32xbf16>, %s: tensor<1x2x32x32xf32>) -> (tensor<1x2x40x32xbf16>, tensor<1x2x32x32xf32>) {
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x40x32xbf16>, tensor<1x2x40x32xbf16>, tensor<1x2x40x32xbf16>, tensor<1x2x40x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x40x32xbf16>, tensor<1x2x32x32xf32>)
+  %n = linattn.output_norm %r#0 into(%q) : (tensor<1x2x40x32xbf16>, tensor<1x2x40x32xbf16>) -> tensor<1x2x40x32xbf16>
+  return %n, %r#1 : tensor<1x2x40x32xbf16>, tensor<1x2x32x32xf32>
+}
+
+// Zeros would not be what is behind the last token: a decay of all tokens, a
+// mask, a gate on values, or features that a map makes of zeros.
+
+// CHECK-LABEL: func.func @decays_on(
+// CHECK:         scf.for %{{.+}} = %c0 to %c128 step %c64
+// CHECK-NOT:     padded
+// CHECK:         linattn.scan {{.+}} : (tensor<1x1x32x32xbf16>
+// CHECK-NOT:     linattn.remainder
+// REMARK: "becomes a loop over chunks of 64 tokens, and stays as it is for those that fill none: it has one decay for all tokens, those behind the last one too"
+func.func @decays_on(%q: tensor<1x2x160x32xbf16>, %g: tensor<2xf32>, %s: tensor<1x2x32x32xf32>) -> tensor<1x2x160x32xbf16> {
+  %r:2 = linattn.scan %q, %q, %q decay(%g) into(%q) init(%s) : (tensor<1x2x160x32xbf16>, tensor<1x2x160x32xbf16>, tensor<1x2x160x32xbf16>, tensor<2xf32>, tensor<1x2x160x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x160x32xbf16>, tensor<1x2x32x32xf32>)
+  return %r#0 : tensor<1x2x160x32xbf16>
+}
+
+// CHECK-LABEL: func.func @masked(
+// CHECK:         scf.for %{{.+}} = %c0 to %c128 step %c64
+// CHECK-NOT:     padded
+// CHECK:         linattn.scan
+// REMARK: "becomes {{.*}}fill none: its tokens have a mask, another order or a gate of their own"
+func.func @masked(%q: tensor<1x2x160x32xbf16>, %m: tensor<1x160xi1>, %s: tensor<1x2x32x32xf32>) -> tensor<1x2x160x32xbf16> {
+  %r:2 = linattn.scan %q, %q, %q mask(%m) into(%q) init(%s) : (tensor<1x2x160x32xbf16>, tensor<1x2x160x32xbf16>, tensor<1x2x160x32xbf16>, tensor<1x160xi1>, tensor<1x2x160x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x160x32xbf16>, tensor<1x2x32x32xf32>)
+  return %r#0 : tensor<1x2x160x32xbf16>
+}
+
+// CHECK-LABEL: func.func @maps_zeros(
+// CHECK:         scf.for %{{.+}} = %c0 to %c128 step %c64
+// CHECK-NOT:     padded
+// CHECK:         linattn.scan
+// REMARK: "becomes {{.*}}fill none: its feature map makes features of zeros"
+func.func @maps_zeros(%q: tensor<1x2x160x128xbf16>, %s: tensor<1x2x128x128xf32>) -> tensor<1x2x160x128xbf16> {
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) {feature_map = #linattn.feature_map<elu1>} : (tensor<1x2x160x128xbf16>, tensor<1x2x160x128xbf16>, tensor<1x2x160x128xbf16>, tensor<1x2x160x128xbf16>, tensor<1x2x128x128xf32>) -> (tensor<1x2x160x128xbf16>, tensor<1x2x128x128xf32>)
+  return %r#0 : tensor<1x2x160x128xbf16>
 }
 
 // Of a dynamic number of tokens there may be no chunk, which then costs nothing.
 
 // CHECK-LABEL: func.func @delta(
-// CHECK:         %[[LEFT:.+]] = arith.remui %{{.+}}, %c32
+// CHECK:         %[[BEHIND:.+]] = arith.remui %{{.+}}, %c32
+// CHECK:         %[[FEW:.+]] = arith.cmpi ult, %[[BEHIND]], %c16
+// CHECK:         %[[LEFT:.+]] = arith.select %[[FEW]], %[[BEHIND]], %c0
 // CHECK:         %[[WHOLE:.+]] = arith.subi %{{.+}}, %[[LEFT]]
 // CHECK:         %[[SOME:.+]] = arith.cmpi ne, %[[WHOLE]], %c0
 // CHECK:         %[[CHUNKS:.+]]:2 = scf.if %[[SOME]]
@@ -105,7 +173,7 @@ func.func @double(%q: tensor<1x2x64x32xf64>, %s: tensor<1x2x32x32xf64>) -> (tens
 
 // CHECK-LABEL: func.func @few_tokens(
 // CHECK:         linattn.scan {{.+}} {linattn.remainder}
-// REMARK: "stays a scan: it has fewer than 64 tokens"
+// REMARK: "stays a scan: it has fewer than 32 tokens"
 func.func @few_tokens(%q: tensor<1x2x16x32xbf16>, %s: tensor<1x2x32x32xf32>) -> tensor<1x2x16x32xbf16> {
   %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x16x32xbf16>, tensor<1x2x16x32xbf16>, tensor<1x2x16x32xbf16>, tensor<1x2x16x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x16x32xbf16>, tensor<1x2x32x32xf32>)
   return %r#0 : tensor<1x2x16x32xbf16>
@@ -124,14 +192,14 @@ func.func @few_tokens(%q: tensor<1x2x16x32xbf16>, %s: tensor<1x2x32x32xf32>) -> 
 // CHECK-NEXT:        linalg.fill
 // CHECK:             scf.for %
 // CHECK:             linattn.scan
-// REMARK: "becomes a loop over chunks of 64 tokens, and stays as it is for those that fill none, and for fewer than 128"
+// REMARK: "becomes a loop over chunks of 64 tokens, filled up with zeros from 32 on, and stays as it is for fewer behind them, and for fewer than 128"
 // HINT-FEW-LABEL: func.func @from_zeros(
 // HINT-FEW-NOT:    linattn.chunk
 // HINT-FEW:        linattn.scan
 // HINT-FEW-NOT:    linattn.remainder
 // HINT-FEW:        return
 // HINT-MANY-LABEL: func.func @from_zeros(
-// HINT-MANY-NOT:   arith.cmpi ult
+// HINT-MANY-NOT:   scf.if
 // HINT-MANY:       scf.for %
 // HINT-MANY:       return
 func.func @from_zeros(%q: tensor<1x2x?x32xbf16>) -> tensor<1x2x?x32xbf16> {
@@ -164,7 +232,7 @@ func.func @from_zeros_to_state(%q: tensor<1x2x?x32xbf16>) -> (tensor<1x2x?x32xbf
 // CORES:           tensor.extract_slice %{{.+}}[%{{.+}}, %[[HEAD]], 0, 0] [1, 1, %{{.+}}, 32]
 // CORES:           tensor.extract_slice %{{.+}}[%{{.+}}, %[[HEAD]], 0, %[[FIRST]]] [1, 1, %{{.+}}, 32]
 // CORES:           linattn.chunk.update {{.*}}tensor<1x1x32x32xf32>
-// CORES:           linattn.scan {{.+}} {linattn.columns = 128 : i64}
+// CORES:           linattn.scan {{.+}} {linattn.columns = 128 : i64, linattn.remainder}
 // CORES:           tensor.parallel_insert_slice {{.+}}[%{{.+}}, %[[HEAD]], 0, %[[FIRST]]] [1, 1, 32, 32]
 // CORES-REMARK: "has 32 columns of its values in each task"
 // SEQUENCES-LABEL: func.func @columns(

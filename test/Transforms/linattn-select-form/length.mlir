@@ -18,17 +18,28 @@ func.func @stateless(%q: tensor<2x3x?x64xf32>, %o: tensor<2x3x?x64xf32>) -> tens
   return %r#0 : tensor<2x3x?x64xf32>
 }
 
-// Tokens that fill no chunk of a matrix unit have the form of those behind such
-// chunks, where a state comes in and goes out.
+// Tokens that are no chunk of a matrix unit have the form of those behind such
+// chunks: one by one, since zeros fill up a chunk for more, ...
+
+// CHECK-LABEL: func.func @few_of_remainder(
+// CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = token, {{.*}}>, linattn.remainder}
+// REMARK:      "token, tile {{.*}}: few tokens: zeros fill up chunks for more"
+func.func @few_of_remainder(%q: tensor<2x3x20x64xf32>, %s: tensor<2x3x64x64xf32>) -> tensor<2x3x20x64xf32> {
+  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) {linattn.remainder}
+    : (tensor<2x3x20x64xf32>, tensor<2x3x20x64xf32>, tensor<2x3x20x64xf32>, tensor<2x3x20x64xf32>, tensor<2x3x64x64xf32>) -> (tensor<2x3x20x64xf32>, tensor<2x3x64x64xf32>)
+  return %r#0 : tensor<2x3x20x64xf32>
+}
+
+// ... or where zeros cannot, in the form for a state that comes in and goes out.
 
 // CHECK-LABEL: func.func @remainder(
 // CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = 16, rows = 8, cols = 32, block = {{[0-9]+}}>, linattn.remainder}
-func.func @remainder(%q: tensor<2x3x32x64xf32>, %o: tensor<2x3x32x64xf32>) -> tensor<2x3x32x64xf32> {
+func.func @remainder(%q: tensor<2x3x32x64xf32>, %g: tensor<3xf32>, %o: tensor<2x3x32x64xf32>) -> tensor<2x3x32x64xf32> {
   %c0 = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x3x64x64xf32>
   %s = linalg.fill ins(%c0 : f32) outs(%e : tensor<2x3x64x64xf32>) -> tensor<2x3x64x64xf32>
-  %r:2 = linattn.scan %q, %q, %q into(%o) init(%s) {linattn.remainder}
-    : (tensor<2x3x32x64xf32>, tensor<2x3x32x64xf32>, tensor<2x3x32x64xf32>, tensor<2x3x32x64xf32>, tensor<2x3x64x64xf32>) -> (tensor<2x3x32x64xf32>, tensor<2x3x64x64xf32>)
+  %r:2 = linattn.scan %q, %q, %q decay(%g) into(%o) init(%s) {linattn.remainder}
+    : (tensor<2x3x32x64xf32>, tensor<2x3x32x64xf32>, tensor<2x3x32x64xf32>, tensor<3xf32>, tensor<2x3x32x64xf32>, tensor<2x3x64x64xf32>) -> (tensor<2x3x32x64xf32>, tensor<2x3x64x64xf32>)
   return %r#0 : tensor<2x3x32x64xf32>
 }
 

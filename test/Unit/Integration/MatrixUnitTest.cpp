@@ -221,6 +221,23 @@ TEST(MatrixUnit, ErrsByTheRoundingOfItsOutputs) {
               stateError);
 }
 
+/// 125 tokens leave 61 behind a chunk of 64, 29 behind three of 32.
+TEST(MatrixUnit, FillsUpTheLastChunk) {
+  std::vector<ScanCase> cases{
+      named("linear"),
+      named("f16", 128).type(DType::F16).decayed(Decay::Token),
+      named("gated delta, 60 features", 60).delta().decayed(Decay::Token),
+      named("KDA", 128).delta().decayed(Decay::Channel),
+      named("grouped heads, a scale").heads(4, 2, 2).scaled(0.3),
+      named("packed sequences")
+          .decayed(Decay::Token)
+          .sequences({0, 40, 65, 125})};
+  for (ScanCase &c : cases) {
+    c.tokens(125);
+    checkErrors(c, Math::Strict, outputRounding + stateError, stateError);
+  }
+}
+
 /// Scores of slow decays are as large behind many tokens as behind one; closed
 /// gates leave none.
 TEST(MatrixUnit, DecaysChannelsAtAnySpeed) {
@@ -584,9 +601,17 @@ void checkLengths(ScanCase c, int64_t tokens, Start start) {
 TEST(MatrixUnit, GivesTheSameBitsWhateverIsKnownOfLengths) {
   for (const ScanCase &c :
        {named("linear"), named("gated delta").delta().decayed(Decay::Token)})
-    for (Start start : {Start::Given, Start::Zeros, Start::ZerosUnread})
-      for (int64_t tokens : {5, start == Start::ZerosUnread ? 150 : 100})
+    for (Start start : {Start::Given, Start::Zeros, Start::ZerosUnread}) {
+      // Few, a remainder, and a chunk that zeros fill up. From a given state
+      // one such chunk may be all.
+      bool isLong = start == Start::ZerosUnread;
+      llvm::SmallVector<int64_t> lengths{5, isLong ? 150 : 84,
+                                         isLong ? 170 : 120};
+      if (start == Start::Given)
+        lengths.push_back(c.name == "linear" ? 40 : 20);
+      for (int64_t tokens : lengths)
         checkLengths(c, tokens, start);
+    }
 }
 
 } // namespace
