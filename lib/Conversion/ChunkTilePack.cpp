@@ -86,8 +86,7 @@ Value ChunkPack::carryMaximum(Value t, Value keyMaxima) {
   Value best = larger(old, keyMaxima);
   for (int64_t step = 1; step < lanes; step *= 2)
     best = larger(best, delayed(best, old, step));
-  store(vector::ExtractOp::create(b, loc, best, ArrayRef<int64_t>{lanes - 1}),
-        maximum, place);
+  store(lastLane(best), maximum, place);
   // −∞ − −∞, before the first key, is NaN.
   Value least = lowest(vectorType(lanes));
   Value shifts = maxf(best, least);

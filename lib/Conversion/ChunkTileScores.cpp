@@ -127,9 +127,7 @@ void ChunkScores::fillCumulated() {
     for (int64_t step = 1; step < lanes; step *= 2)
       x = combine(x, delayed(x, neutral, step));
     x = combine(x, past);
-    Value last =
-        vector::ExtractOp::create(b, loc, x, ArrayRef<int64_t>{lanes - 1});
-    return std::pair(x, splat(last, lanes));
+    return std::pair(x, splat(lastLane(x), lanes));
   };
   SmallVector<Value> initial;
   if (numbers.gates)

@@ -204,56 +204,61 @@ ChunkVectors::Factors ChunkVectors::factorsOf(Value decay) {
       scratch({b.getIndexAttr(tokens + 1), b.getIndexAttr(padded)});
   factors.start = scratch({b.getIndexAttr(padded + 1)});
   factors.residual = scratch({b.getIndexAttr(1)});
-  Value past = zeros(lanes), sum;
   store(constant(type, 1.0), factors.start, {index(0)});
-  for (int64_t t = 0; t < padded; t += lanes) {
-    Value logs =
-        addf(prefixSums(readOperand(decay, at(index(t)), lanes)), past);
-    storeVector(exp(logs), factors.start, {index(t + 1)});
-    sum = vector::ExtractOp::create(b, loc, logs, ArrayRef<int64_t>{lanes - 1});
-    past = splat(sum, lanes);
-  }
+  Value sum = forEachSum(decay, index(0), [&](Value t, Value logs) {
+    storeVector(exp(logs), factors.start, {add(t, index(1))});
+  });
   store(residualOf(sum, load(factors.start, {index(tokens)})), factors.residual,
         {index(0)});
-  for (int64_t j = 0; j < padded; j += lanes) {
+  Value rest = scratch({b.getIndexAttr(lanes)});
+  forEach(index(0), index(padded), lanes, [&](Value j) {
     storeVector(constant(vectorType(lanes), 1.0), factors.between,
-                {index(0), index(j)});
-    decayFromBlock(decay, factors.between, j);
-  }
+                {index(0), j});
+    decayFromBlock(decay, factors.between, rest, j);
+  });
   return factors;
 }
 
-/// The factors of `lanes` keys from j on until each later row.
-void ChunkVectors::decayFromBlock(Value decay, Value between, int64_t j) {
-  int64_t tokens = sizeOf(decay, 2), next = std::min(j + lanes, tokens);
-  Value zero = zeros(lanes);
-  reduce(index(j), index(next), 1, zero,
+/// Calls `body` with the sums of the logarithms from a token on up to each one,
+/// vector by vector. Returns that of all.
+Value ChunkVectors::forEachSum(Value decay, Value from,
+                               function_ref<void(Value, Value)> body) {
+  Value past =
+      reduce(from, index(sizeOf(decay, 2)), lanes, zeros(lanes),
+             [&](Value t, ValueRange carried) -> SmallVector<Value> {
+               Value logs = addf(prefixSums(readOperand(decay, at(t), lanes)),
+                                 carried.front());
+               body(t, logs);
+               return {splat(lastLane(logs), lanes)};
+             })
+          .front();
+  return lastLane(past);
+}
+
+/// The factors of `lanes` keys from j on until each later row; `rest` is memory
+/// for one vector.
+void ChunkVectors::decayFromBlock(Value decay, Value between, Value rest,
+                                  Value j) {
+  Value tokens = index(sizeOf(decay, 2)), zero = zeros(lanes);
+  Value next = min(add(j, index(lanes)), tokens);
+  reduce(j, next, 1, zero,
          [&](Value t, ValueRange carried) -> SmallVector<Value> {
            Value log = addf(carried.front(), splat(load(decay, at(t)), lanes));
            // j < t decays on, j = t starts.
-           log = select(firstLanes(sub(t, index(j))), log, zero);
-           storeVector(exp(log), between, {add(t, index(1)), index(j)});
+           log = select(firstLanes(sub(t, j)), log, zero);
+           storeVector(exp(log), between, {add(t, index(1)), j});
            return {log};
          });
-  if (next == tokens)
-    return;
   // To the end of the block, and from there to each row: both are at most 1.
-  Value toEnd = loadVector(between, {index(next), index(j)}, lanes);
-  Value past = zero;
-  Value rest = scratch({b.getIndexAttr(lanes)});
-  for (int64_t t = next; t < tokens; t += lanes) {
-    Value logs =
-        addf(prefixSums(readOperand(decay, at(index(t)), lanes)), past);
-    past = splat(
-        vector::ExtractOp::create(b, loc, logs, ArrayRef<int64_t>{lanes - 1}),
-        lanes);
+  Value toEnd = loadVector(between, {next, j}, lanes);
+  forEachSum(decay, next, [&](Value t, Value logs) {
     storeVector(exp(logs), rest, {index(0)});
-    forEach(index(std::min(lanes, tokens - t)), [&](Value i) {
+    forEach(min(index(lanes), sub(tokens, t)), [&](Value i) {
       Value factor = splat(load(rest, {i}), lanes);
       storeVector(mulf(toEnd, factor), between,
-                  {add(index(t + 1), i), index(j)});
+                  {add(add(t, index(1)), i), j});
     });
-  }
+  });
 }
 
 /// The sum of the elements up to each one.

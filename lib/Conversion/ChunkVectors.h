@@ -164,7 +164,9 @@ public:
 private:
   void copyTokens(Value from, Value to, Value count);
   Factors channelFactorsOf(Value decay);
-  void decayFromBlock(Value decay, Value between, int64_t j);
+  Value forEachSum(Value decay, Value from,
+                   function_ref<void(Value, Value)> body);
+  void decayFromBlock(Value decay, Value between, Value rest, Value j);
   Value prefixSums(Value x);
   Value timesTransposed(ChunkReadOp op, Value rowsT, ArrayRef<Stream> streams);
   Rows timesState(ChunkReadOp op, const ReadRows &read, Value products,

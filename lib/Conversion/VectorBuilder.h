@@ -33,6 +33,10 @@ public:
   /// ρ = (e^L − 1) − (Γ − 1), of a scalar or a vector: the rounding residual of
   /// Γ = e^L near 1.
   Value residualOf(Value logarithm, Value factor);
+  Value lastLane(Value x) {
+    int64_t size = cast<VectorType>(x.getType()).getNumElements();
+    return vector::ExtractOp::create(b, loc, x, ArrayRef<int64_t>{size - 1});
+  }
   Value reduceVector(vector::CombiningKind kind, Value x) {
     return vector::ReductionOp::create(b, loc, kind, x);
   }

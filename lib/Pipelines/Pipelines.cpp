@@ -94,9 +94,11 @@ static void addChunkTasks(OpPassManager &functions,
   expand.tokens = options.tokens;
   expand.sequences = options.sequences;
   expand.cores = options.cores;
+  // As many tokens as vectors take in the time of a chunk.
+  bool usesDots = options.matrixUnit == ::linattn::MatrixUnit::Dot;
+  expand.fillFrom = usesDots ? 75 : 50;
   // Dot products of f32 tokens, three for one, would take longer than FMAs.
-  expand.fastProducts =
-      options.fastProducts && options.matrixUnit != ::linattn::MatrixUnit::Dot;
+  expand.fastProducts = options.fastProducts && !usesDots;
   functions.addPass(createLinAttnExpandFormPass(expand));
   functions.addPass(createLinAttnCanonicalizePass());
   functions.addPass(createCSEPass());

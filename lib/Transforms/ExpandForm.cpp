@@ -58,19 +58,19 @@ static void expand(RewriterBase &rewriter, Op op, ExpansionOptions options,
                    StringRef why = "") {
   options.byToken = !why.empty();
   options.chunk = options.byToken ? 1 : chunkOf(op.getConfig(), options.chunk);
-  int64_t fewestOfLast = ::linattn::fewestOfLastChunk(options.chunk);
   std::string becomes = ("becomes a loop over tokens: " + why).str();
   if (why.empty())
     becomes = llvm::formatv("becomes a loop over chunks of {0} tokens",
                             options.chunk);
-  if (options.fillsUpLast)
+  if (options.fillsUpLast()) {
     becomes += llvm::formatv(", filled up with zeros from {0} on, and stays as "
                              "it is for fewer behind them",
-                             fewestOfLast);
-  else if (options.forUnit)
-    becomes += (", and stays as it is for those that fill none: " +
-                whyNotFilledUp(Recurrence(op)))
-                   .str();
+                             options.fewestOfLast);
+  } else if (options.forUnit) {
+    becomes += ", and stays as it is for those that fill none";
+    if (StringRef whyNot = whyNotFilledUp(Recurrence(op)); !whyNot.empty())
+      becomes += (": " + whyNot).str();
+  }
   if (options.fewest)
     becomes += llvm::formatv(", and for fewer than {0}", options.fewest);
   remark::passed(op.getLoc(), remarkNamed("expand-form")) << becomes;
@@ -147,6 +147,12 @@ struct LinAttnExpandFormPass final
   void runOnOperation() override {
     if (failed(verifyChunkSize(getOperation(), chunkSize)))
       return signalPassFailure();
+    if (fillFrom < 1 || fillFrom > 100) {
+      getOperation()->emitError(
+          "expected fill-from to be 1 to 100 percent, but got ")
+          << int64_t(fillFrom);
+      return signalPassFailure();
+    }
     if (tasks)
       return expandTasks();
     getOperation()->walk([&](Operation *op) {
@@ -218,21 +224,28 @@ private:
 
   /// The fewest tokens of a sequence that run in chunks of a matrix unit.
   template <typename Op>
-  static int64_t fewestOf(Op op) {
-    Recurrence r(op);
-    int64_t fewest = chunkOf(op.getConfig(), chunkOfMatrixUnit(r));
+  int64_t fewestOf(Op op) {
     if (!startsAtZero(op))
-      return fewestOfLast(r, fewest);
+      return fewestOfLast(op);
     auto states = op->getResults().drop_front(isa<ScanOp>(op) ? 1 : 0);
     bool returnsState =
         llvm::any_of(states, [](Value state) { return !state.use_empty(); });
-    return std::max(fewest, ::linattn::fewestUnitTokens(returnsState));
+    return std::max(unitChunkOf(op),
+                    ::linattn::fewestUnitTokens(returnsState));
+  }
+
+  template <typename Op>
+  static int64_t unitChunkOf(Op op) {
+    return chunkOf(op.getConfig(), chunkOfMatrixUnit(Recurrence(op)));
   }
 
   /// The fewest tokens of a last chunk, all of it if zeros cannot fill it up.
-  static int64_t fewestOfLast(const Recurrence &r, int64_t chunk) {
-    return whyNotFilledUp(r).empty() ? ::linattn::fewestOfLastChunk(chunk)
-                                     : chunk;
+  template <typename Op>
+  int64_t fewestOfLast(Op op) {
+    int64_t chunk = unitChunkOf(op);
+    if (!whyNotFilledUp(Recurrence(op)).empty())
+      return chunk;
+    return std::max<int64_t>(chunk * fillFrom / 100, 1);
   }
 
   template <typename Op>
@@ -244,10 +257,10 @@ private:
   template <typename Op>
   void expandTask(RewriterBase &rewriter, Op op) {
     Recurrence r(op);
-    ExpansionOptions options{matrixUnit ? chunkOfMatrixUnit(r) : chunkSize};
+    ExpansionOptions options{matrixUnit ? unitChunkOf(op) : chunkSize};
     options.exact = true;
     options.forUnit = matrixUnit;
-    options.fillsUpLast = matrixUnit && whyNotFilledUp(r).empty();
+    options.fewestOfLast = matrixUnit ? fewestOfLast(op) : 0;
     if (matrixUnit && (r.offsets || !tokensOf(r))) {
       options.mayLackChunk = !startsAtZero(op);
       options.fewest = startsAtZero(op) ? fewestOf(op) : 0;

@@ -238,10 +238,9 @@ Value Expansion::insertState(Value state, Value states, OpFoldResult slot) {
 Expansion::Span Expansion::splitRemainder(Span &tokens) {
   Value left =
       b.createOrFold<arith::RemUIOp>(loc, tokens.end, index(options.chunk));
-  if (options.fillsUpLast) {
+  if (options.fillsUpLast()) {
     Value areFew = b.createOrFold<arith::CmpIOp>(
-        loc, arith::CmpIPredicate::ult, left,
-        index(::linattn::fewestOfLastChunk(options.chunk)));
+        loc, arith::CmpIPredicate::ult, left, index(options.fewestOfLast));
     left = b.createOrFold<arith::SelectOp>(loc, areFew, left, index(0));
   }
   Span remainder = tokens;
@@ -284,7 +283,7 @@ SmallVector<Value> Expansion::emitOp(const Span &span,
     operands[init.getOperandNumber()] = inits[next++];
   Operation *part =
       cloneStructured(b, r.op, ValueRange(inits).getTypes(), operands);
-  if (isRemainder && options.fillsUpLast)
+  if (isRemainder && options.fillsUpLast())
     part->setDiscardableAttr(kRemainderAttrName, b.getUnitAttr());
   SmallVector<Value> ends(part->getResults());
   if (options.norm)
@@ -321,7 +320,7 @@ CarriedValues Expansion::emitExactChunks(const Span &span,
                       CarriedValues carried) {
     return loop(
         from, to, tokens, carried, [&](Value position, CarriedValues carried) {
-          OpFoldResult count = options.fillsUpLast
+          OpFoldResult count = options.fillsUpLast()
                                    ? tokensFrom(span, position)
                                    : OpFoldResult(b.getIndexAttr(tokens));
           return emitChunk(span, position, count, carried);
@@ -415,7 +414,7 @@ CarriedValues Expansion::emitChunk(const Span &span, Value position,
     *operand = slice(*operand, span, first, count);
   Value output = part.output;
   bool mayBeFilledUp =
-      options.fillsUpLast && getConstantIntValue(count) != options.chunk;
+      options.fillsUpLast() && getConstantIntValue(count) != options.chunk;
   if (options.norm)
     part.output = rowsFor(output, mayBeFilledUp);
   ChunkSteps steps(b, part, carried, /*headByHead=*/options.exact,

@@ -28,9 +28,9 @@ struct ExpansionOptions {
   /// Head sizes are whole tiles, outputs are scaled, and the op itself takes
   /// the tokens behind the last chunk.
   bool forUnit = false;
-  /// With `forUnit`: zeros fill up a last chunk of `fewestOfLastChunk` tokens
-  /// or more.
-  bool fillsUpLast = false;
+  /// With `forUnit`: zeros fill up a last chunk of so many tokens or more, if
+  /// they are fewer than a chunk.
+  int64_t fewestOfLast = 0;
   /// With `forUnit`: there may be no chunk.
   bool mayLackChunk = false;
   /// With `forUnit`: the op itself takes all tokens if they are fewer, from a
@@ -38,6 +38,8 @@ struct ExpansionOptions {
   int64_t fewest = 0;
   /// That of the outputs, whose place it takes, or null.
   OutputNormOp norm = {};
+
+  bool fillsUpLast() const { return forUnit && fewestOfLast < chunk; }
 };
 
 /// Builds the loops around the chunks of one recurrence.

@@ -34,10 +34,6 @@ constexpr int64_t fewestUnitTokens(bool returnsState) {
   return returnsState ? 64 : 128;
 }
 
-/// The fewest tokens behind the last whole chunk of a matrix unit that zeros
-/// fill up to one: vectors take half as many tokens in the time of a chunk.
-constexpr int64_t fewestOfLastChunk(int64_t chunk) { return chunk / 2; }
-
 /// A comparison of the two forms that is cheap enough for run time: reassociate
 /// when
 ///   quadratic · up(Nq) · (Nk + keyOffset)  >  linear · (Nq + Nk) + fixed

@@ -35,8 +35,8 @@ def LinAttnExpandFormPass
 
     A task owns a state that is not read afterwards, and fills one that starts at zero.
 
-    Under `matrix-unit` chunks have one body, which zeros fill up for half a chunk or more tokens at the
-    end: packs are `padded`, and an unpack takes the first rows. A copy of the op processes fewer tokens,
+    Under `matrix-unit` chunks have one body, which zeros fill up for the last tokens, if they are
+    `fill-from` percent of a chunk or more: packs are `padded`, and an unpack takes the first rows. A copy of the op processes fewer tokens,
     the remainder, in the same task; it does so for less than a whole chunk where zeros would not leave state
     and outputs as they are, and the remark says why: a decay per head, which goes on behind the last token,
     masks, gates of the values, `reverse`, normalisers, and maps that make features of zeros.
@@ -89,6 +89,8 @@ def LinAttnExpandFormPass
            "With tasks: only where a matrix unit gains by them">,
     Option<"fastProducts", "fast-products", "bool", /*default=*/"false",
            "With matrix-unit: also for those of f32 tokens">,
+    Option<"fillFrom", "fill-from", "int64_t", /*default=*/"50",
+           "With matrix-unit: tokens that zeros fill up to a chunk, in percent of it">,
     Option<"whereMeasured", "where-measured", "bool", /*default=*/"false",
            "With matrix-unit: only for what was measured to gain by it">,
     Option<"tokens", "tokens", "int64_t", /*default=*/"0",

@@ -1,5 +1,6 @@
 // RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit' --canonicalize --cse | FileCheck %s
 // RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit fast-products' | FileCheck %s --check-prefix=FAST
+// RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit fill-from=75' --canonicalize --cse | FileCheck %s --check-prefix=FILL
 // RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit tokens=100' --canonicalize --cse | FileCheck %s --check-prefix=HINT-FEW
 // RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit cores=8' --canonicalize --cse | FileCheck %s --check-prefix=CORES
 // RUN: linattn-opt %s --linattn-expand-form='tasks matrix-unit cores=8' --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=CORES-REMARK
@@ -37,6 +38,9 @@ func.func @additive(%q: tensor<1x2x159x32xbf16>, %s: tensor<1x2x32x32xf32>) -> (
 // CHECK:           linattn.chunk.update {{.*}}tensor<1x1x64x32xf32>
 // CHECK-NOT:     linattn.scan
 // REMARK: "becomes a loop over chunks of 64 tokens, filled up with zeros from 32 on, and stays as it is for fewer behind them"
+// FILL-LABEL: func.func @filled_up(
+// FILL:         scf.for %{{.+}} = %c0 to %c128 step %c64
+// FILL:         linattn.scan {{.+}} {linattn.remainder} : (tensor<1x1x32x32xbf16>
 func.func @filled_up(%q: tensor<1x2x160x32xbf16>, %s: tensor<1x2x32x32xf32>) -> (tensor<1x2x160x32xbf16>, tensor<1x2x32x32xf32>) {
   %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) : (tensor<1x2x160x32xbf16>, tensor<1x2x160x32xbf16>, tensor<1x2x160x32xbf16>, tensor<1x2x160x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x160x32xbf16>, tensor<1x2x32x32xf32>)
   return %r#0, %r#1 : tensor<1x2x160x32xbf16>, tensor<1x2x32x32xf32>

@@ -1,8 +1,10 @@
 // RUN: linattn-opt %s --linattn-expand-form --canonicalize | FileCheck %s
 // RUN: linattn-opt %s --linattn-expand-form --remarks-filter=linattn 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: not linattn-opt %s --linattn-expand-form=chunk-size=0 2>&1 | FileCheck %s --check-prefix=SIZE
+// RUN: not linattn-opt %s --linattn-expand-form=fill-from=0 2>&1 | FileCheck %s --check-prefix=FILL
 
 // SIZE: error: expected chunk-size to be at least 1, but got 0
+// FILL: error: expected fill-from to be 1 to 100 percent, but got 0
 
 // Ops on buffers stay.
 
