@@ -219,19 +219,28 @@ ChunkVectors::Factors ChunkVectors::factorsOf(Value decay) {
   return factors;
 }
 
+ChunkVectors::Factors ChunkVectors::selected(Value condition, const Factors &x,
+                                             const Factors &y) {
+  auto one = [&](Value Factors::*member) {
+    return x.*member ? select(condition, x.*member, y.*member) : Value();
+  };
+  return {one(&Factors::between), one(&Factors::start), one(&Factors::gates),
+          one(&Factors::total), one(&Factors::residual)};
+}
+
 /// Calls `body` with the sums of the logarithms from a token on up to each one,
 /// vector by vector. Returns that of all.
 Value ChunkVectors::forEachSum(Value decay, Value from,
                                function_ref<void(Value, Value)> body) {
-  Value past =
-      reduce(from, index(sizeOf(decay, 2)), lanes, zeros(lanes),
-             [&](Value t, ValueRange carried) -> SmallVector<Value> {
-               Value logs = addf(prefixSums(readOperand(decay, at(t), lanes)),
+  Value past = reduce(from, index(sizeOf(decay, 2)), lanes, zeros(lanes),
+                      [&](Value t, ValueRange carried) -> SmallVector<Value> {
+                        Value logs =
+                            addf(prefixSums(readOperand(decay, at(t), lanes)),
                                  carried.front());
-               body(t, logs);
-               return {splat(lastLane(logs), lanes)};
-             })
-          .front();
+                        body(t, logs);
+                        return {splat(lastLane(logs), lanes)};
+                      })
+                   .front();
   return lastLane(past);
 }
 
@@ -255,8 +264,7 @@ void ChunkVectors::decayFromBlock(Value decay, Value between, Value rest,
     storeVector(exp(logs), rest, {index(0)});
     forEach(min(index(lanes), sub(tokens, t)), [&](Value i) {
       Value factor = splat(load(rest, {i}), lanes);
-      storeVector(mulf(toEnd, factor), between,
-                  {add(add(t, index(1)), i), j});
+      storeVector(mulf(toEnd, factor), between, {add(add(t, index(1)), i), j});
     });
   });
 }

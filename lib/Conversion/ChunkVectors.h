@@ -49,6 +49,8 @@ public:
         residual; ///< [1] or [K]: what the rounding of the last one left over.
   };
   Factors factorsOf(Value decay);
+  /// Those of one of two decays.
+  Factors selected(Value condition, const Factors &x, const Factors &y);
   /// The factor of row t.
   Value factorOf(ChunkDecayOp op, const Factors &factors, Value t);
   /// Keys as vectors of tokens, [C / lanes, K, lanes], the last one padded.

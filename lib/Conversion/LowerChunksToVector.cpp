@@ -89,9 +89,16 @@ ChunkVectors::Factors BlockLowering::factorsOf(Value decay) {
   if (!decay)
     return {};
   auto [it, isNew] = made.factors.try_emplace(decay);
-  if (isNew)
-    it->second = vectors->factorsOf(decay);
-  return it->second;
+  if (!isNew)
+    return it->second;
+  // Both are made in front of a loop that selects one in each chunk.
+  auto select = decay.getDefiningOp<arith::SelectOp>();
+  ChunkVectors::Factors factors =
+      select ? vectors->selected(select.getCondition(),
+                                 factorsOf(select.getTrueValue()),
+                                 factorsOf(select.getFalseValue()))
+             : vectors->factorsOf(decay);
+  return made.factors[decay] = factors;
 }
 
 Value BlockLowering::transposedKeys(Value keys) {
@@ -271,6 +278,14 @@ void BlockLowering::prepare(scf::ForOp loop) {
     if (stays(matrix))
       tilesOf(matrix, role, summands);
   };
+  auto prepareFactors = [&](Value decay) {
+    SmallVector<Value> decays{decay};
+    if (auto select = decay ? decay.getDefiningOp<arith::SelectOp>() : nullptr)
+      decays = {select.getTrueValue(), select.getFalseValue()};
+    for (Value one : decays)
+      if (stays(one))
+        factorsOf(one);
+  };
   loop->walk([&](Operation *op) {
     if (!isa<ChunkDecayOp, ChunkScoresOp, ChunkReadOp, ChunkUpdateOp>(op) ||
         !whyNoVectors(op, vectorBits, target.registers).empty())
@@ -279,13 +294,10 @@ void BlockLowering::prepare(scf::ForOp loop) {
     b.setInsertionPoint(loop);
     ArrayRef<int64_t> summands = summandsOf(op);
     TypeSwitch<Operation *>(op)
-        .Case<ChunkDecayOp, ChunkUpdateOp>([&](auto decaying) {
-          if (stays(decaying.getDecay()))
-            factorsOf(decaying.getDecay());
-        })
+        .Case<ChunkDecayOp, ChunkUpdateOp>(
+            [&](auto decaying) { prepareFactors(decaying.getDecay()); })
         .Case([&](ChunkScoresOp scores) {
-          if (stays(scores.getDecay()))
-            factorsOf(scores.getDecay());
+          prepareFactors(scores.getDecay());
           if (!stays(scores.getKeys()) || scores.decaysTerms())
             return;
           if (summands.empty())
@@ -294,8 +306,7 @@ void BlockLowering::prepare(scf::ForOp loop) {
             pack(scores.getKeys(), TileRole::KeyColumns, summands[1]);
         })
         .Case([&](ChunkReadOp read) {
-          if (stays(read.getDecay()))
-            factorsOf(read.getDecay());
+          prepareFactors(read.getDecay());
           if (summands.empty())
             return;
           pack(read.getState(), TileRole::State, summands[1]);

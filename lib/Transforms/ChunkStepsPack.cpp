@@ -107,6 +107,10 @@ Value ChunkSteps::packGate(Value x, OpFoldResult width, Value mask,
                            std::optional<double> fill) {
   if (!x)
     return {};
+  // There are fewer tokens than rows: these are a head's numbers for rows.
+  if (rowCount && rankOf(x) == 3 &&
+      cast<ShapedType>(x.getType()).getDimSize(2) == rowCount)
+    return x;
   Value into = rankOf(x) == 4 ? rows(heads(), width) : numbers(x);
   bool reverse = r.reverse && rankOf(x) > 1;
   return pack(x, into, {}, {}, mask, 1.0, fill, reverse);

@@ -230,8 +230,7 @@ private:
     auto states = op->getResults().drop_front(isa<ScanOp>(op) ? 1 : 0);
     bool returnsState =
         llvm::any_of(states, [](Value state) { return !state.use_empty(); });
-    return std::max(unitChunkOf(op),
-                    ::linattn::fewestUnitTokens(returnsState));
+    return std::max(unitChunkOf(op), ::linattn::fewestUnitTokens(returnsState));
   }
 
   template <typename Op>

@@ -312,6 +312,33 @@ CarriedValues Expansion::emitChunks(const Span &span, CarriedValues carried) {
               });
 }
 
+/// Behind the last token nothing decays.
+void Expansion::packDecayOfHead(const Span &span) {
+  if (!options.fillsUpLast() || !r.decay || rankOf(r.decay) != 1)
+    return;
+  SmallVector<OpFoldResult> sizes{b.getIndexAttr(1),
+                                  tensor::getMixedSize(b, loc, r.decay, 0),
+                                  b.getIndexAttr(options.chunk)};
+  auto pack = [&](Value numbers, bool padded) -> Value {
+    Value into = tensor::EmptyOp::create(b, loc, sizes,
+                                         getElementTypeOrSelf(r.state.state));
+    auto op = ChunkPackOp::create(
+        b, loc, TypeRange{into.getType()}, numbers, Value(), Value(), Value(),
+        Value(), into, FloatAttr(), FloatAttr(), /*reverse=*/false, padded);
+    return op->getResult(0);
+  };
+  decays.whole = pack(r.decay, /*padded=*/false);
+  Value count = b.createOrFold<arith::RemUIOp>(
+      loc, b.createOrFold<arith::SubIOp>(loc, span.end, span.begin),
+      index(options.chunk));
+  SmallVector<OpFoldResult> offsets(3, b.getIndexAttr(0)),
+      strides(3, b.getIndexAttr(1)), ofLast = sizes;
+  ofLast[2] = getAsOpFoldResult(count);
+  Value numbers = tensor::ExtractSliceOp::create(b, loc, decays.whole, offsets,
+                                                 ofLast, strides);
+  decays.last = pack(numbers, /*padded=*/true);
+}
+
 /// Whole chunks. The remaining tokens are one chunk if their number is static,
 /// else small chunks and single tokens.
 CarriedValues Expansion::emitExactChunks(const Span &span,
@@ -326,8 +353,10 @@ CarriedValues Expansion::emitExactChunks(const Span &span,
           return emitChunk(span, position, count, carried);
         });
   };
-  if (options.forUnit)
+  if (options.forUnit) {
+    packDecayOfHead(span);
     return chunksOf(span.begin, span.end, options.chunk, carried);
+  }
   if (std::optional<int64_t> end = getConstantIntValue(span.end)) {
     Value whole = index(*end / options.chunk * options.chunk);
     if (*end >= options.chunk)
@@ -417,6 +446,13 @@ CarriedValues Expansion::emitChunk(const Span &span, Value position,
       options.fillsUpLast() && getConstantIntValue(count) != options.chunk;
   if (options.norm)
     part.output = rowsFor(output, mayBeFilledUp);
+  if (mayBeFilledUp && decays.whole) {
+    Value isWhole = arith::CmpIOp::create(
+        b, loc, arith::CmpIPredicate::eq,
+        getValueOrCreateConstantIndexOp(b, loc, count), index(options.chunk));
+    part.decay =
+        arith::SelectOp::create(b, loc, isWhole, decays.whole, decays.last);
+  }
   ChunkSteps steps(b, part, carried, /*headByHead=*/options.exact,
                    /*scalesOutputs=*/options.forUnit,
                    mayBeFilledUp ? options.chunk : 0);

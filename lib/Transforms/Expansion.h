@@ -75,6 +75,7 @@ private:
                           CarriedValues carried);
   Value emitNorm(Value rows, Value output, const Span &span, OpFoldResult first,
                  OpFoldResult count);
+  void packDecayOfHead(const Span &span);
   Value rowsFor(Value output, bool mayBeFilledUp);
   OpFoldResult tokensFrom(const Span &span, Value position);
   CarriedValues loop(Value from, Value to, int64_t step, CarriedValues carried,
@@ -116,6 +117,11 @@ private:
   Location loc;
   Recurrence r;
   ExpansionOptions options;
+  /// A decay of a head for each row of a chunk, and of a last chunk that is
+  /// filled up; null where a decay is each token's own.
+  struct {
+    Value whole, last;
+  } decays;
 };
 
 } // namespace mlir::linattn

@@ -116,8 +116,6 @@ StringRef mlir::linattn::whyNoMatrixUnit(const Recurrence &r,
 StringRef mlir::linattn::whyNotFilledUp(const Recurrence &r) {
   if (r.mask || r.reverse || r.write)
     return "its tokens have a mask, another order or a gate of their own";
-  if (r.decay && cast<ShapedType>(r.decay.getType()).getRank() == 1)
-    return "it has one decay for all tokens, those behind the last one too";
   if (r.state.normalizer)
     return "it has a normaliser";
   FeatureMappedOpInterface mapped = r.op;

@@ -73,6 +73,30 @@ func.func @unpack(%y: memref<1x1x?x32xf32>, %o: memref<1x1x?x32xbf16>) {
   return
 }
 
+// A loop that selects one of two decays in each step selects one of the factors
+// that were made of both in front of it.
+
+// CHECK-LABEL: func.func @selected_decay(
+// CHECK:         %[[A:.+]] = memref.alloc() {{.*}} : memref<17xf32>
+// CHECK:         math.exp
+// CHECK:         %[[B:.+]] = memref.alloc() {{.*}} : memref<17xf32>
+// CHECK:         math.exp
+// CHECK:         arith.cmpi eq
+// CHECK-NEXT:    %[[START:.+]] = arith.select %{{.+}}, %[[A]], %[[B]] : memref<17xf32>
+// CHECK-NOT:     math.exp
+// CHECK:         memref.load %[[START]]
+// CHECK-NOT:     math.exp
+// CHECK:         return
+func.func @selected_decay(%x: memref<1x1x16x32xf32>, %a: memref<1x1x16xf32>, %b: memref<1x1x16xf32>, %n: index, %y: memref<1x1x16x32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %first = arith.cmpi eq, %i, %c0 : index
+    %g = arith.select %first, %a, %b : memref<1x1x16xf32>
+    linattn.chunk.decay %x by(%g) into(%y) : (memref<1x1x16x32xf32>, memref<1x1x16xf32>, memref<1x1x16x32xf32>) -> ()
+  }
+  return
+}
 // In a task the buffers of a chunk lie on its stack, and a product prefetches
 // the rows of the next chunk, of the next head after the last one.
 

@@ -60,19 +60,39 @@ func.func @filled_up_with_norm(%q: tensor<1x2x40x32xbf16>, %s: tensor<1x2x32x32x
   return %n, %r#1 : tensor<1x2x40x32xbf16>, tensor<1x2x32x32xf32>
 }
 
-// Zeros would not be what is behind the last token: a decay of all tokens, a
-// mask, a gate on values, or features that a map makes of zeros.
+// A decay of a head goes on for as many tokens as there are: rows of the last
+// chunk have numbers of their own, which are packed in front of the loop.
 
-// CHECK-LABEL: func.func @decays_on(
-// CHECK:         scf.for %{{.+}} = %c0 to %c128 step %c64
-// CHECK-NOT:     padded
-// CHECK:         linattn.scan {{.+}} : (tensor<1x1x32x32xbf16>
-// CHECK-NOT:     linattn.remainder
-// REMARK: "becomes a loop over chunks of 64 tokens, and stays as it is for those that fill none: it has one decay for all tokens, those behind the last one too"
-func.func @decays_on(%q: tensor<1x2x160x32xbf16>, %g: tensor<2xf32>, %s: tensor<1x2x32x32xf32>) -> tensor<1x2x160x32xbf16> {
-  %r:2 = linattn.scan %q, %q, %q decay(%g) into(%q) init(%s) : (tensor<1x2x160x32xbf16>, tensor<1x2x160x32xbf16>, tensor<1x2x160x32xbf16>, tensor<2xf32>, tensor<1x2x160x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x160x32xbf16>, tensor<1x2x32x32xf32>)
-  return %r#0 : tensor<1x2x160x32xbf16>
+// CHECK-LABEL: func.func @decays_by_head(
+// CHECK:         %[[WHOLE:.+]] = linattn.chunk.pack %{{.+}} : (tensor<1xf32>, tensor<1x1x64xf32>)
+// CHECK:         %[[COUNT:.+]] = arith.remui %{{.+}}, %c64
+// CHECK:         %[[PART:.+]] = tensor.extract_slice %[[WHOLE]][0, 0, 0] [1, 1, %[[COUNT]]]
+// CHECK:         %[[LAST:.+]] = linattn.chunk.pack %[[PART]] into(%{{.+}}) {padded}
+// CHECK:         scf.for
+// CHECK:           %[[IS_WHOLE:.+]] = arith.cmpi eq, %{{.+}}, %c64
+// CHECK:           %[[DECAY:.+]] = arith.select %[[IS_WHOLE]], %[[WHOLE]], %[[LAST]]
+// CHECK:           linattn.chunk.decay %{{.+}} by(%[[DECAY]])
+// CHECK:           linattn.chunk.update {{.+}} decay(%[[DECAY]])
+// CHECK:         linattn.scan {{.+}} decay(%{{.+}}) {{.+}}linattn.remainder
+func.func @decays_by_head(%q: tensor<1x2x?x32xbf16>, %g: tensor<2xf32>, %s: tensor<1x2x32x32xf32>) -> tensor<1x2x?x32xbf16> {
+  %r:2 = linattn.scan %q, %q, %q decay(%g) into(%q) init(%s) : (tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<1x2x?x32xbf16>, tensor<2xf32>, tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x?x32xbf16>, tensor<1x2x32x32xf32>)
+  return %r#0 : tensor<1x2x?x32xbf16>
 }
+
+// Of whole chunks alone all rows have one.
+
+// CHECK-LABEL: func.func @decays_whole(
+// CHECK:         linattn.chunk.pack %{{.+}} : (tensor<1xf32>, tensor<1x1x64xf32>)
+// CHECK-NOT:     padded
+// CHECK-NOT:     arith.select
+// CHECK:         return
+func.func @decays_whole(%q: tensor<1x2x128x32xbf16>, %g: tensor<2xf32>, %s: tensor<1x2x32x32xf32>) -> tensor<1x2x128x32xbf16> {
+  %r:2 = linattn.scan %q, %q, %q decay(%g) into(%q) init(%s) : (tensor<1x2x128x32xbf16>, tensor<1x2x128x32xbf16>, tensor<1x2x128x32xbf16>, tensor<2xf32>, tensor<1x2x128x32xbf16>, tensor<1x2x32x32xf32>) -> (tensor<1x2x128x32xbf16>, tensor<1x2x32x32xf32>)
+  return %r#0 : tensor<1x2x128x32xbf16>
+}
+
+// Zeros would not be what is behind the last token: a mask, a gate on values, or
+// features that a map makes of zeros.
 
 // CHECK-LABEL: func.func @masked(
 // CHECK:         scf.for %{{.+}} = %c0 to %c128 step %c64

@@ -34,12 +34,12 @@ func.func @few_of_remainder(%q: tensor<2x3x20x64xf32>, %s: tensor<2x3x64x64xf32>
 
 // CHECK-LABEL: func.func @remainder(
 // CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = chunk, chunk = 16, rows = 8, cols = 32, block = {{[0-9]+}}>, linattn.remainder}
-func.func @remainder(%q: tensor<2x3x32x64xf32>, %g: tensor<3xf32>, %o: tensor<2x3x32x64xf32>) -> tensor<2x3x32x64xf32> {
+func.func @remainder(%q: tensor<2x3x32x64xf32>, %m: tensor<2x32xi1>, %o: tensor<2x3x32x64xf32>) -> tensor<2x3x32x64xf32> {
   %c0 = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x3x64x64xf32>
   %s = linalg.fill ins(%c0 : f32) outs(%e : tensor<2x3x64x64xf32>) -> tensor<2x3x64x64xf32>
-  %r:2 = linattn.scan %q, %q, %q decay(%g) into(%o) init(%s) {linattn.remainder}
-    : (tensor<2x3x32x64xf32>, tensor<2x3x32x64xf32>, tensor<2x3x32x64xf32>, tensor<3xf32>, tensor<2x3x32x64xf32>, tensor<2x3x64x64xf32>) -> (tensor<2x3x32x64xf32>, tensor<2x3x64x64xf32>)
+  %r:2 = linattn.scan %q, %q, %q mask(%m) into(%o) init(%s) {linattn.remainder}
+    : (tensor<2x3x32x64xf32>, tensor<2x3x32x64xf32>, tensor<2x3x32x64xf32>, tensor<2x32xi1>, tensor<2x3x32x64xf32>, tensor<2x3x64x64xf32>) -> (tensor<2x3x32x64xf32>, tensor<2x3x64x64xf32>)
   return %r#0 : tensor<2x3x32x64xf32>
 }
 

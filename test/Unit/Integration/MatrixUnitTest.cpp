@@ -226,6 +226,7 @@ TEST(MatrixUnit, FillsUpTheLastChunk) {
   std::vector<ScanCase> cases{
       named("linear"),
       named("f16", 128).type(DType::F16).decayed(Decay::Token),
+      named("a decay per head").decayed(Decay::Head),
       named("gated delta, 60 features", 60).delta().decayed(Decay::Token),
       named("KDA", 128).delta().decayed(Decay::Channel),
       named("grouped heads, a scale").heads(4, 2, 2).scaled(0.3),
@@ -563,11 +564,13 @@ void checkLengths(ScanCase c, int64_t tokens, Start start) {
   };
   for (auto [name, input] : llvm::zip_equal(packed.getNames(), inputs)) {
     Array array = input.toArray();
-    if (name != "cu_seqlens")
-      own.emplace_back(input.getDType(),
-                       name == "S"
-                           ? second(array)
-                           : sliceTokens(array, before, before + tokens));
+    if (name == "cu_seqlens")
+      continue;
+    bool hasTokens = array.shape.size() > 2;
+    own.emplace_back(input.getDType(),
+                     name == "S" ? second(array)
+                     : hasTokens ? sliceTokens(array, before, before + tokens)
+                                 : array);
   }
   c.tokens(tokens);
   auto results = [&](const ScanCase &some, std::vector<Buffer> from,
@@ -599,19 +602,22 @@ void checkLengths(ScanCase c, int64_t tokens, Start start) {
 }
 
 TEST(MatrixUnit, GivesTheSameBitsWhateverIsKnownOfLengths) {
-  for (const ScanCase &c :
-       {named("linear"), named("gated delta").delta().decayed(Decay::Token)})
-    for (Start start : {Start::Given, Start::Zeros, Start::ZerosUnread}) {
-      // Few, a remainder, and a chunk that zeros fill up. From a given state
-      // one such chunk may be all.
-      bool isLong = start == Start::ZerosUnread;
-      llvm::SmallVector<int64_t> lengths{5, isLong ? 150 : 84,
-                                         isLong ? 170 : 120};
-      if (start == Start::Given)
-        lengths.push_back(c.name == "linear" ? 40 : 20);
-      for (int64_t tokens : lengths)
-        checkLengths(c, tokens, start);
-    }
+  // Few tokens, a remainder, and a chunk that zeros fill up. From a given state
+  // one such chunk may be all.
+  ScanCase linear = named("linear"),
+           delta = named("gated delta").delta().decayed(Decay::Token);
+  for (int64_t tokens : {5, 40, 84, 120})
+    checkLengths(linear, tokens, Start::Given);
+  for (int64_t tokens : {20, 84, 120})
+    checkLengths(delta, tokens, Start::Given);
+  checkLengths(named("a decay per head").decayed(Decay::Head), 120,
+               Start::Given);
+  for (const ScanCase &c : {linear, delta}) {
+    for (int64_t tokens : {5, 120})
+      checkLengths(c, tokens, Start::Zeros);
+    for (int64_t tokens : {5, 150})
+      checkLengths(c, tokens, Start::ZerosUnread);
+  }
 }
 
 } // namespace
