@@ -108,8 +108,8 @@ bool mlir::linattn::takesLater(Operation *op) {
 /// Whether an operand is rows of tokens, of which there may be fewer than in a
 /// whole chunk.
 static bool isTokensOf(Operation *op, Value operand) {
-  if (auto unpack = dyn_cast<ChunkUnpackOp>(op))
-    return !unpack.getNormalize();
+  if (isa<ChunkUnpackOp>(op))
+    return true;
   auto pack = dyn_cast<ChunkPackOp>(op);
   return pack && pack.getPadded() && operand == pack.getInput();
 }
@@ -145,7 +145,9 @@ StringRef mlir::linattn::whyNoVectors(Operation *op, int64_t vectorBits,
     if (memref.getRank() != 4)
       continue;
     if (isColumnOf(op, operand)) {
-      if (!liesAsRow(memref))
+      // Denominators may be the first of a chunk's.
+      bool isPart = isa<ChunkUnpackOp>(op);
+      if (!liesAsRow(memrefOf(isPart ? rowsOf(operand) : operand)))
         return "a column that does not lie in memory as a row";
       continue;
     }

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ChunkOps.h"
 #include "ChunkVectors.h"
 
 #include "linattn/Dialect/FeatureMaps.h"
@@ -108,7 +109,8 @@ void ChunkVectors::emitColumn(ChunkUpdateOp op, const Factors &factors) {
 }
 
 void ChunkVectors::emitDivided(ChunkUnpackOp op) {
-  Value output = op.getOutput(), column = columnOf(*this, op.getDenominator());
+  Value output = op.getOutput(),
+        column = columnOf(*this, rowsOf(op.getDenominator()));
   forEach(dim(output, 2), [&](Value t) {
     Value token = tokenOf(t, output, op.getReverse());
     Value inverse =

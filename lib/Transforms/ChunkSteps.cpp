@@ -171,7 +171,9 @@ Value ChunkSteps::scaled(Value rows) {
 
 Value ChunkSteps::unpack(Value rows, Value denominator) {
   bool moves = r.normalize && r.normalize->getAbsFloor() && maxima;
-  rows = outputPart(rows);
+  rows = firstPart(rows, r.output);
+  if (denominator)
+    denominator = firstPart(denominator);
   // The kernel of a task writes such rows where they belong.
   if (headByHead && !rowCount && rows.getType() == r.output.getType() &&
       !denominator && !r.reverse)
@@ -359,9 +361,12 @@ void ChunkSteps::updateStates(ArrayRef<Write> writes) {
   carried.state = update(last, decay, {}, carried.state);
   if (!carried.normalizer)
     return;
-  Value ones = filled(
-      b, loc, {size(carried.state, 0), heads(), tokens(), b.getIndexAttr(1)},
-      type, 1.0);
+  SmallVector<OpFoldResult> column{size(carried.state, 0), heads(), tokens(),
+                                   b.getIndexAttr(1)};
+  Value ones = filled(b, loc, column, type, 1.0);
+  // A feature map may make features of the zeros behind the last token.
+  if (rowCount)
+    ones = pack(firstPart(ones), empty(column));
   carried.normalizer =
       update({{last.front().keys, ones}}, decay, {}, carried.normalizer);
 }

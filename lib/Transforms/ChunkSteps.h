@@ -75,7 +75,7 @@ private:
   OpFoldResult tokens();
 
   // Ops.
-  Value outputPart(Value rows);
+  Value firstPart(Value rows, Value like = {});
   Value firstColumns(Value rows, Value like);
   Value columns(Value rows, OpFoldResult first, OpFoldResult count);
   Value packWider(Value x, Value into, function_ref<Value(Value)> packInto);

@@ -38,18 +38,19 @@ static bool isWider(Value rows, Value than) {
          !ShapedType::isDynamic(width(than)) && width(rows) > width(than);
 }
 
-/// The rows and columns that the output has.
-Value ChunkSteps::outputPart(Value rows) {
-  bool wider = isWider(rows, r.output);
+/// The rows that stand for tokens, and as many columns as another tensor has,
+/// if given.
+Value ChunkSteps::firstPart(Value rows, Value like) {
+  bool wider = like && isWider(rows, like);
   if (!rowCount && !wider)
     return rows;
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, rows),
                             offsets(sizes.size(), b.getIndexAttr(0)),
                             strides(sizes.size(), b.getIndexAttr(1));
   if (rowCount)
-    sizes[2] = size(r.output, 2);
+    sizes[2] = size(r.rows(), 2);
   if (wider)
-    sizes[3] = size(r.output, 3);
+    sizes[3] = size(like, 3);
   return tensor::ExtractSliceOp::create(b, loc, rows, offsets, sizes, strides);
 }
 

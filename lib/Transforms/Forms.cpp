@@ -116,11 +116,6 @@ StringRef mlir::linattn::whyNoMatrixUnit(const Recurrence &r,
 StringRef mlir::linattn::whyNotFilledUp(const Recurrence &r) {
   if (r.mask || r.reverse || r.write)
     return "its tokens have a mask, another order or a gate of their own";
-  if (r.state.normalizer)
-    return "it has a normaliser";
-  FeatureMappedOpInterface mapped = r.op;
-  if (!mapsZeroToZero(mapped.getFeatureMapKind()))
-    return "its feature map makes features of zeros";
   return {};
 }
 

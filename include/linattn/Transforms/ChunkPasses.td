@@ -36,11 +36,11 @@ def LinAttnExpandFormPass
     A task owns a state that is not read afterwards, and fills one that starts at zero.
 
     Under `matrix-unit` chunks have one body, which zeros fill up for the last tokens, if they are
-    `fill-from` percent of a chunk or more: packs are `padded`, and an unpack takes the first rows. A copy of the op processes fewer tokens,
-    the remainder, in the same task; it does so for less than a whole chunk where zeros would not leave state
-    and outputs as they are, and the remark says why: masks, gates of the values, `reverse`, normalisers, and
-    maps that make features of zeros. A decay per head goes on for as many tokens as there are: each chunk
-    selects one of two numbers for its rows, those of the last chunk being zero behind them.
+    `fill-from` percent of a chunk or more: packs are `padded`, and an unpack takes the first rows. A copy
+    of the op processes fewer tokens, the remainder, in the same task; it does so for all behind the last whole
+    chunk with a mask, a gate of the values or `reverse`, and the remark says so. A decay per head goes on for as
+    many tokens as there are: each chunk selects one of two packed decays, that of the last chunk being zero
+    behind them.
     The op takes all tokens of a sequence from zeros that has fewer than 64, or 128 if
     its state is not read afterwards: vectors then read no state. An op of fewer tokens than that, or
     than make a chunk, stays; where a state is given, the attribute `linattn.remainder` lets

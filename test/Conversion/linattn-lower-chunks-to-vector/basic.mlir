@@ -73,6 +73,22 @@ func.func @unpack(%y: memref<1x1x?x32xf32>, %o: memref<1x1x?x32xbf16>) {
   return
 }
 
+// So are those that are divided, by the first denominators of a chunk.
+
+// CHECK-LABEL: func.func @unpack_divided(
+// CHECK-SAME:    %{{.+}}: memref<1x1x?x32xf32>, %[[D:[a-z0-9]+]]: memref<1x1x16x1xf32>, %{{.+}}: index, %[[O:[a-z0-9]+]]: memref<1x1x?x32xbf16>)
+// CHECK:         %[[COLUMN:.+]] = memref.collapse_shape %[[D]]
+// CHECK:         %[[T:.+]] = memref.dim %[[O]], %c2
+// CHECK:         scf.for %[[I:.+]] = %c0 to %[[T]]
+// CHECK:           memref.load %[[COLUMN]][%[[I]]]
+// CHECK:           vector.transfer_write {{.*}}, %[[O]]
+// CHECK-NOT:     linattn.chunk
+func.func @unpack_divided(%y: memref<1x1x?x32xf32>, %d: memref<1x1x16x1xf32>, %n: index, %o: memref<1x1x?x32xbf16>) {
+  %first = memref.subview %d[0, 0, 0, 0] [1, 1, %n, 1] [1, 1, 1, 1] : memref<1x1x16x1xf32> to memref<1x1x?x1xf32, strided<[16, 16, 1, 1]>>
+  linattn.chunk.unpack %y denominator(%first) into(%o) {normalize = #linattn.normalize<eps = 1.0e-6>} : (memref<1x1x?x32xf32>, memref<1x1x?x1xf32, strided<[16, 16, 1, 1]>>, memref<1x1x?x32xbf16>) -> ()
+  return
+}
+
 // A loop that selects one of two decays in each step selects one of the factors
 // that were made of both in front of it.
 

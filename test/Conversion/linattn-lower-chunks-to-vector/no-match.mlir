@@ -13,14 +13,6 @@ func.func @dynamic(%x: memref<1x1x?x16xf32>, %y: memref<1x1x?x16xf32>) {
   return
 }
 
-// CHECK-LABEL: func.func @divided(
-// CHECK:         linattn.chunk.unpack
-// REMARK: "runs as scalar loops: it has sizes that are not known"
-func.func @divided(%y: memref<1x1x?x16xf32>, %d: memref<1x1x?x1xf32>, %o: memref<1x1x?x16xf32>) {
-  linattn.chunk.unpack %y denominator(%d) into(%o) {normalize = #linattn.normalize<eps = 1.0e-6>} : (memref<1x1x?x16xf32>, memref<1x1x?x1xf32>, memref<1x1x?x16xf32>) -> ()
-  return
-}
-
 // CHECK-LABEL: func.func @heads(
 // CHECK:         linattn.chunk.pack
 // REMARK: "runs as scalar loops: it has several heads"

@@ -91,8 +91,8 @@ func.func @decays_whole(%q: tensor<1x2x128x32xbf16>, %g: tensor<2xf32>, %s: tens
   return %r#0 : tensor<1x2x128x32xbf16>
 }
 
-// Zeros would not be what is behind the last token: a mask, a gate on values, or
-// features that a map makes of zeros.
+// A mask and a gate on values are packed with their tokens, which are then not
+// filled up.
 
 // CHECK-LABEL: func.func @masked(
 // CHECK:         scf.for %{{.+}} = %c0 to %c128 step %c64
@@ -104,14 +104,25 @@ func.func @masked(%q: tensor<1x2x160x32xbf16>, %m: tensor<1x160xi1>, %s: tensor<
   return %r#0 : tensor<1x2x160x32xbf16>
 }
 
+// A map may make features of zeros. Their values are zeros, and the ones that a
+// normaliser adds up end with the tokens.
+
 // CHECK-LABEL: func.func @maps_zeros(
-// CHECK:         scf.for %{{.+}} = %c0 to %c128 step %c64
-// CHECK-NOT:     padded
-// CHECK:         linattn.scan
-// REMARK: "becomes {{.*}}fill none: its feature map makes features of zeros"
-func.func @maps_zeros(%q: tensor<1x2x160x128xbf16>, %s: tensor<1x2x128x128xf32>) -> tensor<1x2x160x128xbf16> {
-  %r:2 = linattn.scan %q, %q, %q into(%q) init(%s) {feature_map = #linattn.feature_map<elu1>} : (tensor<1x2x160x128xbf16>, tensor<1x2x160x128xbf16>, tensor<1x2x160x128xbf16>, tensor<1x2x160x128xbf16>, tensor<1x2x128x128xf32>) -> (tensor<1x2x160x128xbf16>, tensor<1x2x128x128xf32>)
-  return %r#0 : tensor<1x2x160x128xbf16>
+// CHECK:         scf.for %{{.+}} = %c0 to %c160 step %c64
+// CHECK-NEXT:      %[[COUNT:.+]] = affine.min
+// CHECK:           linattn.chunk.pack {{.+}} {padded}
+// CHECK:           linattn.feature_map
+// CHECK:           %[[ONES:.+]] = linalg.fill ins({{.+}}) outs({{.+}} : tensor<1x1x64x1xf32>)
+// CHECK:           %[[DENOMINATORS:.+]] = tensor.extract_slice {{.+}}[0, 0, 0, 0] [1, 1, %[[COUNT]], 1]
+// CHECK:           linattn.chunk.unpack {{.+}} denominator(%[[DENOMINATORS]])
+// CHECK:           %[[SOME:.+]] = tensor.extract_slice %[[ONES]][0, 0, 0, 0] [1, 1, %[[COUNT]], 1]
+// CHECK:           %[[PADDED:.+]] = linattn.chunk.pack %[[SOME]] into({{.+}}) {padded}
+// CHECK:           linattn.chunk.update {{.+}} values(%[[PADDED]])
+// CHECK-NOT:     linattn.scan
+func.func @maps_zeros(%q: tensor<1x2x160x128xbf16>, %s: tensor<1x2x128x128xf32>, %z: tensor<1x2x128xf32>) -> (tensor<1x2x160x128xbf16>, tensor<1x2x128xf32>) {
+  %r:3 = linattn.scan %q, %q, %q into(%q) init(%s) normalizer(%z) {feature_map = #linattn.feature_map<elu1>, normalize = #linattn.normalize<eps = 1.0e-6>}
+    : (tensor<1x2x160x128xbf16>, tensor<1x2x160x128xbf16>, tensor<1x2x160x128xbf16>, tensor<1x2x160x128xbf16>, tensor<1x2x128x128xf32>, tensor<1x2x128xf32>) -> (tensor<1x2x160x128xbf16>, tensor<1x2x128x128xf32>, tensor<1x2x128xf32>)
+  return %r#0, %r#2 : tensor<1x2x160x128xbf16>, tensor<1x2x128xf32>
 }
 
 // Of a dynamic number of tokens there may be no chunk, which then costs nothing.

@@ -228,6 +228,9 @@ TEST(MatrixUnit, FillsUpTheLastChunk) {
       named("f16", 128).type(DType::F16).decayed(Decay::Token),
       named("a decay per head").decayed(Decay::Head),
       named("gated delta, 60 features", 60).delta().decayed(Decay::Token),
+      named("a map and a normaliser", 128)
+          .features(FeatureMapKind::Elu1)
+          .normalized(),
       named("KDA", 128).delta().decayed(Decay::Channel),
       named("grouped heads, a scale").heads(4, 2, 2).scaled(0.3),
       named("packed sequences")
@@ -276,6 +279,12 @@ TEST(MatrixUnit, SumsAllKeysWithoutAMask) {
                     .tokens(80, 200),
                 Math::Strict, outputRounding + stateError);
   }
+  // Zeros fill up the last chunks of queries and of keys.
+  checkErrors(inUnit<AttentionCase>("last chunks, a map and a normaliser", 128)
+                  .features(FeatureMapKind::Elu1)
+                  .normalized()
+                  .tokens(100, 250),
+              Math::Strict, outputRounding + stateError);
   checkErrors(
       inUnit<AttentionCase>("a map and a normaliser, without a mask", 128)
           .features(FeatureMapKind::Elu1)
