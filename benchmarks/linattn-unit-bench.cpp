@@ -30,9 +30,9 @@ using namespace llvm;
 static cl::OptionCategory category("linattn-unit-bench options");
 static cl::list<int64_t> sizes("d", cl::desc("Head sizes (default: 64,128)"),
                                cl::CommaSeparated, cl::cat(category));
-static cl::opt<std::string>
-    only("rule", cl::desc("The rule whose line begins so (default: all)"),
-         cl::cat(category));
+static cl::opt<std::string> only("rule",
+                                 cl::desc("Only rules whose names begin so"),
+                                 cl::cat(category));
 static cl::opt<int64_t> tokens("t", cl::desc("Tokens"), cl::init(4096),
                                cl::cat(category));
 static cl::opt<int64_t> heads("heads", cl::desc("Heads"), cl::init(8),
@@ -279,10 +279,12 @@ int main(int argc, char **argv) {
   outs() << "| rule | d | vectors, ms | unit, ms | vectors / unit | GFLOP/s "
             "| difference |\n"
             "| --- | --- | --- | --- | --- | --- | --- |\n";
-  for (const Rule &rule : rules)
+  for (const Rule &rule : rules) {
+    if (!StringRef(rule.name).starts_with(only))
+      continue;
     for (int64_t size : allSizes)
-      if (StringRef(rule.name).starts_with(only))
-        if (Error error = Comparison(rule, size).run())
-          return fail(toString(std::move(error)));
+      if (Error error = Comparison(rule, size).run())
+        return fail(toString(std::move(error)));
+  }
   return 0;
 }

@@ -88,9 +88,8 @@ void BlockLowering::findStreams() {
 ChunkVectors::Factors BlockLowering::factorsOf(Value decay) {
   if (!decay)
     return {};
-  auto [it, isNew] = made.factors.try_emplace(decay);
-  if (!isNew)
-    return it->second;
+  if (const auto *known = made.factors.find(decay); known != made.factors.end())
+    return known->second;
   // Both are made in front of a loop that selects one in each chunk.
   auto select = decay.getDefiningOp<arith::SelectOp>();
   ChunkVectors::Factors factors =
