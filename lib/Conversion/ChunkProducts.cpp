@@ -9,6 +9,7 @@
 #include "ChunkProducts.h"
 
 #include "mlir/Dialect/AMX/AMXDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace mlir::linattn;
@@ -121,10 +122,16 @@ Value ChunkProducts::areFinite(ArrayRef<PackedTiles> matrices) {
 
 void ChunkProducts::ifFinite(ArrayRef<PackedTiles> matrices,
                              function_ref<void()> tiles, Otherwise vectors) {
-  if (Value all = areFinite(matrices))
-    v.ifThenElse(all, tiles, vectors);
-  else
-    tiles();
+  Value all = areFinite(matrices);
+  if (!all)
+    return tiles();
+  // LLVM unrolls no loop that hardly ever runs.
+  auto asItIs = LLVM::LoopAnnotationAttr::get(
+      v.b.getContext(), /*disableNonforced=*/v.b.getBoolAttr(true), {}, {}, {},
+      {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
+  v.ifThenElse(all, tiles, vectors).getElseRegion().walk([&](scf::ForOp loop) {
+    loop->setDiscardableAttr(kLoopAnnotationAttrName, asItIs);
+  });
 }
 
 //===----------------------------------------------------------------------===//

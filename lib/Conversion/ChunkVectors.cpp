@@ -32,6 +32,14 @@ void ChunkVectors::forEachRows(int64_t tokens,
   });
 }
 
+void ChunkVectors::forEachVector(int64_t width,
+                                 function_ref<void(Value)> body) {
+  if (isCompact())
+    return forEach(index(0), index(width), lanes, body);
+  for (int64_t d = 0; d < width; d += lanes)
+    body(index(d));
+}
+
 void ChunkVectors::forEachTile(Value output,
                                function_ref<void(const Tile &)> body,
                                bool fromLast) {
@@ -147,15 +155,14 @@ void ChunkVectors::emit(ChunkPackOp op) {
       return store(
           finish(number(input, token), gate ? number(gate, t) : Value()),
           output, at(t));
-    for (int64_t d = 0; d < sizeOf(output, 3); d += lanes) {
+    forEachVector(sizeOf(output, 3), [&](Value d) {
       Value factor;
       if (gate)
-        factor = rankOf(gate) == 4 ? readOperand(gate, at(t, index(d)), lanes)
+        factor = rankOf(gate) == 4 ? readOperand(gate, at(t, d), lanes)
                                    : splat(number(gate, t), lanes);
-      writeOperand(
-          finish(readOperand(input, at(token, index(d)), lanes), factor),
-          output, at(t, index(d)));
-    }
+      writeOperand(finish(readOperand(input, at(token, d), lanes), factor),
+                   output, at(t, d));
+    });
   });
 }
 
@@ -175,6 +182,15 @@ Value ChunkVectors::transposedKeys(Value keys) {
   int64_t tokens = sizeOf(keys, 2), features = sizeOf(keys, 3);
   Value target = scratch({b.getIndexAttr(llvm::divideCeil(tokens, lanes)),
                           b.getIndexAttr(features), b.getIndexAttr(lanes)});
+  if (isCompact() && tokens % lanes == 0) {
+    Value width = index(lanes);
+    forEach(index(tokens), [&](Value t) {
+      forEach(index(features), [&](Value d) {
+        store(load(keys, at(t, d)), target, {div(t, width), d, rem(t, width)});
+      });
+    });
+    return target;
+  }
   forEachBlock(tokens, lanes, [&](Value token, int64_t count) {
     forEach(index(0), index(features), lanes, [&](Value d) {
       Rows lines(lanes, zeros(lanes));
@@ -314,25 +330,24 @@ Value ChunkVectors::weigh(ChunkScoresOp op, Value sums, Value t, Value j,
 void ChunkVectors::emit(ChunkScoresOp op, Value keysT, const Factors &factors) {
   Value left = op.getRows(), output = op.getOutput();
   int64_t tokens = sizeOf(left, 2);
-  auto writeBlock = [&](Value row, int64_t height, int64_t j) {
+  auto writeBlock = [&](Value row, int64_t height, Value j) {
+    Value block = div(j, index(lanes));
     Rows sums = product(
         Rows(height, zeros(lanes)), sizeOf(left, 3),
         [&](int64_t r, Value d) {
           return load(left, at(add(row, index(r)), d));
         },
         [&](Value d) {
-          return loadVector(keysT, {index(j / lanes), d, index(0)}, lanes);
+          return loadVector(keysT, {block, d, index(0)}, lanes);
         });
     for (auto [r, score] : llvm::enumerate(sums)) {
       Value t = add(row, index(r));
-      writeOperand(weigh(op, score, t, index(j), factors), output,
-                   at(t, index(j)));
+      writeOperand(weigh(op, score, t, j, factors), output, at(t, j));
     }
   };
   // Twice the rows of a tile: one vector of keys leaves registers for them.
   forEachBlock(tokens, 2 * rows, [&](Value row, int64_t height) {
-    for (int64_t j = 0; j < tokens; j += lanes)
-      writeBlock(row, height, j);
+    forEachVector(tokens, [&](Value j) { writeBlock(row, height, j); });
   });
 }
 

@@ -37,6 +37,7 @@ public:
     least.unroll = 1;
     return least;
   }
+  bool isCompact() const { return unroll == 1; }
 
   /// The factors of decays g, in scratch memory: those of one number per token,
   /// [1, 1, C], or those of one per channel, [1, 1, C, K].
@@ -124,6 +125,8 @@ public:
   /// Writes to the tokens what is not in their memory.
   void writeBack(const AllRows &all, Value tokens);
 
+  /// Vectors of `width` columns, in a loop if code is to be small.
+  void forEachVector(int64_t width, function_ref<void(Value)> body);
   /// Blocks of `step`, in a loop, and what is left over.
   void forEachBlock(int64_t size, int64_t step,
                     function_ref<void(Value, int64_t)> body);

@@ -12,6 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LoopBuilder.h"
+
 #include "linattn/Conversion/Passes.h"
 #include "linattn/Dialect/RootPatterns.h"
 
@@ -92,10 +94,22 @@ struct ConvertToLLVMPass
     if (failed(mlir::linattn::applyPatternsToRoots(getOperation(),
                                                    std::move(patterns))) ||
         failed(convert()))
-      signalPassFailure();
+      return signalPassFailure();
+    annotateLoops();
   }
 
 private:
+  /// The branch back to the start of a loop has what the loop is annotated with
+  /// as an attribute that no translation knows.
+  void annotateLoops() {
+    getOperation()->walk([](LLVM::BrOp branch) {
+      if (Attribute annotation = branch->removeDiscardableAttr(
+              mlir::linattn::kLoopAnnotationAttrName))
+        branch.setLoopAnnotationAttr(
+            cast<LLVM::LoopAnnotationAttr>(annotation));
+    });
+  }
+
   LogicalResult convert() {
     LLVMTypeConverter types(&getContext());
     RewritePatternSet patterns(&getContext());

@@ -20,6 +20,9 @@
 
 namespace mlir::linattn {
 
+/// On a loop, and on its branches until LLVM: `#llvm.loop_annotation`.
+constexpr StringLiteral kLoopAnnotationAttrName = "llvm.loop_annotation";
+
 /// Emits index and float arithmetic, memory accesses and loops at one insertion
 /// point. Floats are scalars or vectors alike.
 class LoopBuilder {
@@ -196,14 +199,15 @@ public:
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, row, index(0));
     ifThenElse(exists, [&] { body(row); }, otherwise);
   }
-  void ifThenElse(Value condition, function_ref<void()> body,
-                  function_ref<void()> otherwise) {
+  scf::IfOp ifThenElse(Value condition, function_ref<void()> body,
+                       function_ref<void()> otherwise) {
     auto branch = scf::IfOp::create(b, loc, condition, /*withElse=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
     body();
     b.setInsertionPointToStart(branch.elseBlock());
     otherwise();
+    return branch;
   }
   void ifThen(Value condition, function_ref<void()> body) {
     auto branch = scf::IfOp::create(b, loc, condition, /*withElse=*/false);

@@ -159,8 +159,8 @@ def LinAttnLowerChunksToVectorPass
     end of the chunk and scores without an f32 buffer, where only tiles read them, and a state
     that a loop updates by its update. Decays, masks and gates meet the
     sums as vectors. Where values, or a matrix of several summands, hold a number that is not
-    finite, or too large for bf16, the product runs in vectors, row by row: a tile would
-    multiply it by the zeros above the diagonal.
+    finite, or too large for bf16, the product runs in vectors, row by row, in loops that LLVM
+    leaves as they are: a tile would multiply it by the zeros above the diagonal.
 
     Where each term of a sum meets a decay of its own, rows come in tiles: what is
     before a tile has decayed to it in memory, what is in it decays in registers. Of scores
@@ -212,7 +212,8 @@ def LinAttnLowerChunksToVectorPass
   let dependentDialects = [
     "::mlir::amx::AMXDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-    "::mlir::vector::VectorDialect"
+    "::mlir::vector::VectorDialect",
+    "::mlir::LLVM::LLVMDialect"
   ];
 }
 

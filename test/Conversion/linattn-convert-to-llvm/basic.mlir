@@ -15,6 +15,25 @@ func.func @add(%m: memref<64xf32>, %i: index) {
   return
 }
 
+// The branch back to the start of a loop has its annotation.
+// CHECK-LABEL: llvm.func @annotated(
+// CHECK:         llvm.br ^[[HEAD:.+]](%{{.+}} : i64)
+// CHECK-NOT:     loop_annotation
+// CHECK:         llvm.br ^[[HEAD]](%{{.+}} : i64) {loop_annotation = #{{.+}}}
+func.func @annotated(%n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  cf.br ^head(%c0 : index)
+^head(%i: index):
+  %more = arith.cmpi ult, %i, %n : index
+  cf.cond_br %more, ^body, ^end
+^body:
+  %next = arith.addi %i, %c1 : index
+  cf.br ^head(%next : index) {llvm.loop_annotation = #llvm.loop_annotation<disableNonforced = true>}
+^end:
+  return
+}
+
 // Branches carry converted values.
 // CHECK-LABEL: llvm.func @loop(%arg0: i64) -> i64
 // CHECK:         llvm.br ^[[HEAD:.+]](%{{.+}} : i64)

@@ -9,7 +9,8 @@
 
 // Both matrices are packed in pairs of tokens that are 16 apart. Four tiles of sums
 // start from zeros of their own; vectors decay them. Where a number is not
-// finite, which its exponent tells, vectors do all.
+// finite, which its exponent tells, vectors do all, in loops that LLVM leaves as
+// they are.
 
 // CHECK-LABEL: func.func @update(
 // CHECK-DAG:     memref.alloc() {{.*}} : memref<1x2x1x16x32xbf16>
@@ -28,6 +29,7 @@
 // CHECK:           vector.fma {{.*}} : vector<16xf32>
 // CHECK:         } else {
 // CHECK:           vector.fma {{.*}} : vector<32xf32>
+// CHECK:           } {llvm.loop_annotation = #loop_annotation}
 // CHECK-NOT:     linattn.chunk
 func.func @update(%k: memref<1x1x32x32xf32>, %v: memref<1x1x32x32xf32>, %g: memref<1x1x32xf32>, %s: memref<1x1x32x32xf32>) {
   linattn.chunk.update keys(%k) values(%v) decay(%g) into(%s) {summands = array<i64: 1, 1>}
