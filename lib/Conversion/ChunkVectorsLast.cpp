@@ -36,9 +36,9 @@ static MemRefType typeOfRows(MemRefType tokens, MemRefType rows) {
 
 void ChunkVectors::copyTokens(Value from, Value to, Value count) {
   forEach(count, [&](Value t) {
-    for (int64_t d = 0; d < sizeOf(to, 3); d += lanes)
-      writeOperand(readElements(from, at(t, index(d)), lanes), to,
-                   at(t, index(d)));
+    forEachVector(sizeOf(to, 3), [&](Value d) {
+      writeOperand(readElements(from, at(t, d), lanes), to, at(t, d));
+    });
   });
 }
 

@@ -234,7 +234,8 @@ Value Expansion::insertState(Value state, Value states, OpFoldResult slot) {
 // The op itself
 //===----------------------------------------------------------------------===//
 
-/// Takes the tokens that are no chunk, the last that are visited, from a span.
+/// Takes the remainder, the last tokens that are visited, from a span of
+/// chunks.
 Expansion::Span Expansion::splitRemainder(Span &tokens) {
   Value left =
       b.createOrFold<arith::RemUIOp>(loc, tokens.end, index(options.chunk));

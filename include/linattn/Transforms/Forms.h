@@ -48,8 +48,8 @@ StringRef whyNoChunkTasks(ReadOp op, bool pads);
 /// Why a matrix unit of bf16 brings such tasks nothing, as a sentence; empty if
 /// it does. `fastProducts` is the option of the passes.
 StringRef whyNoMatrixUnit(const Recurrence &r, bool fastProducts);
-/// Why zeros cannot fill up the last chunk of such a task, as a sentence; empty
-/// if they can.
+/// The reason why zeros cannot fill up the last chunk of such a task, as a
+/// sentence; empty if they can.
 StringRef whyNotFilledUp(const Recurrence &r);
 /// Why `where-measured` excludes the recurrence from a matrix unit, as a
 /// sentence; empty if it does not.

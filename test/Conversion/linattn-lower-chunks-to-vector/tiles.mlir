@@ -341,7 +341,7 @@ func.func @fewer_tokens(%q: memref<1x1x?x32xbf16, strided<[?, ?, 64, 1], offset:
   return
 }
 
-// Of a known number there is no choice.
+// A known number of fewer tokens is always copied.
 
 // CHECK-LABEL: func.func @fewer_known_tokens(
 // CHECK-SAME:    %[[Q:[a-z0-9]+]]: memref<1x1x20x32xbf16>, %{{.+}}: memref<1x1x32x32xf32>, %[[O:[a-z0-9]+]]: memref<1x1x20x32xbf16>)

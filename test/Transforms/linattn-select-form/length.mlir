@@ -18,8 +18,8 @@ func.func @stateless(%q: tensor<2x3x?x64xf32>, %o: tensor<2x3x?x64xf32>) -> tens
   return %r#0 : tensor<2x3x?x64xf32>
 }
 
-// Tokens that are no chunk of a matrix unit have the form of those behind such
-// chunks: one by one, since zeros fill up a chunk for more, ...
+// Too few tokens for a chunk of a matrix unit have the form of a remainder: they
+// go one by one, since zeros fill up a chunk for more, ...
 
 // CHECK-LABEL: func.func @few_of_remainder(
 // CHECK:         linattn.scan {{.*}} {config = #linattn.config<form = token, {{.*}}>, linattn.remainder}
